@@ -20,13 +20,14 @@
 #define SAFE_NS	  (5 * LULL_NS_PER_S)
 #define ANSWER_NS (20 * LULL_NS_PER_S)
 
-/* Both together, and some more: a tracer that takes longer is ended, which harms nobody. */
-#define TRACER_MS 30000
+/* A tracer that takes longer is ended, which harms nobody. */
+#define TRACER_MS 15000
 
 /* What the tracer tells. */
 struct answer {
 	int rc;
 	struct lull_attach_done done;
+	u64 block_addr;
 	struct lull_err err;
 };
 
@@ -125,53 +126,56 @@ static int tell_state(const struct lull_attach_target *t, const struct lull_atta
 	}
 }
 
-/* Wait for the agent's answer; it unmaps the block once we have said that we have it. */
-static int await_answer(struct lull_tracee *t, struct lull_attach_block *b, u64 addr,
-			struct lull_err *err)
+/*
+ * Wait for the agent's answer; it unmaps the block once we have said that we have it. The tracer
+ * has ended by then: a thread that it could not stop in time would stop now, and stay so.
+ */
+static int await_answer(const struct lull_attach_target *target, u64 addr, struct lull_err *err)
 {
+	const struct lull_attach_wish no_wish = { 0 };
+	struct lull_tracee t = { .target = target, .wish = &no_wish };
 	u64 until_ns = lull_now_ns() + ANSWER_NS;
+	struct lull_attach_block b;
 	u32 yes = 1;
 
 	for (;;) {
-		if (!lull_attach_read(t->target->pid, addr, b, sizeof(*b)))
+		if (!lull_attach_read(target->pid, addr, &b, sizeof(b)))
 			return lull_fail(err, LULL_E_IO, "process %d ended meanwhile",
-					 (int)t->target->pid);
-		if (b->created > 0) {
-			errno = (int)b->created;
+					 (int)target->pid);
+		if (b.created > 0) {
+			errno = (int)b.created;
 			return lull_fail_errno(err, "process %d (%s): it may have no more threads",
-					       (int)t->target->pid, t->target->name);
+					       (int)target->pid, target->name);
 		}
-		if (b->state >= LULL_ATTACH_UNLOADED)
+		if (b.state >= LULL_ATTACH_UNLOADED)
 			break;
 		if (lull_now_ns() > until_ns)
 			return lull_fail(
 				err, LULL_E_UNSUPPORTED,
 				"process %d (%s): its loader is busy and does not load the "
 				"agent; it will come and leave again by itself",
-				(int)t->target->pid, t->target->name);
+				(int)target->pid, target->name);
 		usleep(200);
 	}
-	lull_attach_write(t, addr + offsetof(struct lull_attach_block, has_read), &yes,
+	lull_attach_write(&t, addr + offsetof(struct lull_attach_block, has_read), &yes,
 			  sizeof(yes));
-	return tell_state(t->target, b, err);
+	return tell_state(target, &b, err);
 }
 
 static void trace(const struct lull_attach_target *target, const struct lull_attach_wish *wish,
 		  struct answer *a)
 {
 	struct lull_tracee t = { .target = target, .wish = wish };
-	u64 page = (u64)sysconf(_SC_PAGESIZE), addr = 0;
+	u64 page = (u64)sysconf(_SC_PAGESIZE);
 	struct lull_attach_block block;
 
 	fill_block(&block, target, wish);
 	a->rc = lull_attach_stop(&t, lull_now_ns() + SAFE_NS, &a->done.n_tries, &a->err);
 	if (a->rc)
 		return;
-	a->rc = start_thread(&t, &block, page, &addr, &a->err);
+	a->rc = start_thread(&t, &block, page, &a->block_addr, &a->err);
 	lull_attach_let_go(&t);
 	a->done.stop_ns = lull_now_ns() - t.stopped_ns;
-	if (!a->rc)
-		a->rc = await_answer(&t, &block, addr, &a->err);
 	a->done.n_steps = t.n_steps;
 }
 
@@ -239,7 +243,8 @@ int lull_attach_enter(const struct lull_attach_target *target, const struct lull
 	if (!is_told)
 		return tell_broken(target, tracer, fd.revents ? status : -1, err);
 	*done = a.done;
-	if (a.rc)
-		*err = a.err;
+	if (!a.rc)
+		return await_answer(target, a.block_addr, err);
+	*err = a.err;
 	return a.rc;
 }

@@ -60,7 +60,7 @@ static bool read_mask(struct lull_tracee *t, u64 *mask)
 	return lull_attach_trace(t, PTRACE_GETSIGMASK, sizeof(*mask), mask) == 0;
 }
 
-static void rewind_call(struct lull_tracee *t, struct user_regs_struct *r);
+static bool make_restartable(struct lull_tracee *t, struct user_regs_struct *r);
 
 /*
  * Whether a call that waits was broken off by our stop alone, and is to be made again although the
@@ -78,6 +78,18 @@ static bool is_waiting_call(u64 number)
 	case SYS_semtimedop:
 	case SYS_semop:
 	case SYS_io_getevents:
+	case SYS_io_uring_enter:
+	/* Of sockets that have a timeout. */
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_accept:
+	case SYS_accept4:
 		return true;
 	default:
 		return false;
@@ -88,14 +100,8 @@ bool lull_attach_unbreak(struct lull_tracee *t)
 {
 	struct user_regs_struct r = t->regs;
 
-	if ((i64)lull_attach_result(&r) != -EINTR)
+	if ((i64)lull_attach_result(&r) != -EINTR || !make_restartable(t, &r))
 		return true;
-	rewind_call(t, &r);
-	if (lull_attach_pc(&r) == lull_attach_pc(&t->regs))
-		return true;
-#ifdef __x86_64__
-	r.orig_rax = (u64)-1;
-#endif
 	t->regs = r;
 	return lull_attach_set_regs(t, &r);
 }
@@ -164,6 +170,16 @@ static void rewind_call(struct lull_tracee *t, struct user_regs_struct *r)
 		r->rdx = sleep_left(t, r->rdx, r->r10);
 	r->rax = r->orig_rax;
 	r->rip -= 2;
+}
+
+/* The kernel makes it again if no handler is to run, and tells of the interruption if one is. */
+static bool make_restartable(struct lull_tracee *t, struct user_regs_struct *r)
+{
+	(void)t;
+	if ((i64)r->orig_rax < 0 || !is_waiting_call(r->orig_rax))
+		return false;
+	r->rax = (u64)-RESTART_NOHAND;
+	return true;
 }
 
 #define XSTATE_MAX (64u << 10)
@@ -353,6 +369,25 @@ static void rewind_call(struct lull_tracee *t, struct user_regs_struct *r)
 		x[0] = seen->args[0];
 		r->pc -= 4;
 	}
+}
+
+/* The signals of a line of the thread's status. */
+static u64 signals_of(const struct lull_tracee *t, const char *key)
+{
+	char text[32];
+
+	return lull_attach_status(t->tid, key, text, sizeof(text)) ? strtoull(text, NULL, 16) : 0;
+}
+
+/* Unless a signal came as well: then the program is to hear of it. */
+static bool make_restartable(struct lull_tracee *t, struct user_regs_struct *r)
+{
+	u64 pc = r->pc;
+
+	if ((signals_of(t, "SigPnd") | signals_of(t, "ShdPnd")) & ~signals_of(t, "SigBlk"))
+		return false;
+	rewind_call(t, r);
+	return r->pc != pc;
 }
 
 /* Parts of a frame: fpsimd_context and sve_context of the kernel. */

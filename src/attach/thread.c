@@ -434,6 +434,18 @@ static bool glimpse(struct lull_tracee *t, struct code *code)
 	return true;
 }
 
+/* It did not stop when it was tried before. */
+static bool is_seized(const struct lull_tracee *t)
+{
+	int saved = errno;
+	char tracer[32];
+	bool is = lull_attach_status(t->tid, "TracerPid", tracer, sizeof(tracer)) &&
+		  atoi(tracer) == (int)getpid();
+
+	errno = saved;
+	return is;
+}
+
 /* 1: stopped at a safe point; 0: not; negative: not allowed at all. */
 static int try_thread(struct lull_tracee *t, const struct candidate *c, struct code *code,
 		      struct lull_err *err)
@@ -441,7 +453,8 @@ static int try_thread(struct lull_tracee *t, const struct candidate *c, struct c
 	t->tid = c->tid;
 	t->seen = c->call;
 	t->is_in_call = false;
-	if (lull_attach_trace(t, PTRACE_SEIZE, 0, (void *)(u64)PTRACE_O_TRACESYSGOOD) != 0) {
+	if (lull_attach_trace(t, PTRACE_SEIZE, 0, (void *)(u64)PTRACE_O_TRACESYSGOOD) != 0 &&
+	    !is_seized(t)) {
 		/* A thread that is about to end is refused, too; the first is there to the end. */
 		if (errno != EPERM || t->tid != t->target->pid)
 			return no(t, "gone");

@@ -4,6 +4,7 @@
 Usage: test_attach.py BUILD [NAME...]
 """
 import ctypes
+import ctypes.util
 import json
 import os
 import re
@@ -250,6 +251,43 @@ def cuda_is_recorded_and_left():
     expect("CUPTI was left each time", counted("finalized") == n_attached, open("state", encoding="ascii").read())
 
 
+def a_forked_child_has_no_cupti():
+    """A worker that forks while its parent is recorded: CUPTI is the parent's, and the worker can be attached to itself."""
+    forks = """    if os.path.exists("fork") and not os.path.exists("child"):
+        pid = os.fork()
+        if not pid:
+            for name in ("libm.so.6", "libresolv.so.2", "libz.so.1"):
+                try:
+                    ctypes.CDLL(name)
+                except OSError:
+                    pass
+            open("loaded", "w").close()
+            while not os.path.exists("end"):
+                time.sleep(0.01)
+            os._exit(0)
+        with open("child", "w") as f:
+            f.write(str(pid) + "\\n")
+    n += 1
+"""
+    p = simulated(CUDA.replace("    n += 1\n", forks, 1))
+    a = runner.start([LULL, "attach", "-f", "-o", "a", str(p.pid)], stderr=subprocess.PIPE, text=True)
+    until_recording(p)
+    open("fork", "w").close()
+    until_file("loaded")
+    until(lambda: os.path.exists("child") and open("child", encoding="ascii").read().endswith("\n"), "the child is named")
+    child = int(open("child", encoding="ascii").read())
+    names = {open(f"/proc/{child}/task/{t}/comm", encoding="utf-8").read().strip() for t in os.listdir(f"/proc/{child}/task")}
+    expect("nobody fetches records in the child", "lull-flush" not in names, names)
+    expect("detached", run([LULL, "detach", str(p.pid)]).returncode == 0)
+    runner.finish(a)
+    expect("none lost", rows("kernel") > 0, info())
+    r = attach(child, "-d", "50ms")
+    expect("the child alone", r.returncode == 0, r.stderr)
+    end(p)
+    for name in ("fork", "child", "loaded"):
+        os.unlink(name)
+
+
 def programs_with_graphs_keep_cupti():
     """CUPTI must not leave them and come back."""
     launch = CUDA[CUDA.index("    for _ in range(20):"):CUDA.index("    ok(cu.cuStreamSynchronize")]
@@ -394,6 +432,51 @@ def a_wait_that_was_interrupted_before():
         r = attach(p, "-d", "50ms")
         expect("the status", r.returncode == 0, r.stderr)
     expect("it sleeps still", p.poll() is None and syscall_of(p) == before, syscall_of(p))
+    p.kill()
+
+
+# It waits for data on a socket with a timeout, where the kernel does not make calls again.
+TIMED = """#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+int main(void)
+{
+	struct timeval limit = { 1000, 0 };
+	int ends[2];
+	char c;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	fclose(fopen("ready", "w"));
+	recv(ends[0], &c, 1, 0);
+	return 0;
+}
+"""
+
+
+def a_socket_with_a_timeout_waits_on():
+    p = compiled("timed", TIMED)
+    until_file("ready")
+    until(lambda: syscall_of(p).isdigit(), "it waits")
+    for _ in range(5):
+        r = attach(p, "-d", "20ms")
+        expect("the status", r.returncode == 0, r.stderr)
+    expect("it waits still", p.poll() is None, p.returncode)
+    p.kill()
+
+
+def python_that_has_not_begun_is_left_alone():
+    """A program that only links the interpreter's library."""
+    library = ctypes.util.find_library("python3.{}".format(sys.version_info[1]))
+    if not library:
+        skip("no libpython here")
+    source = WAITS.replace("int main(void) {", f'#include <dlfcn.h>\nint main(void) {{ dlopen("{library}", RTLD_NOW | RTLD_GLOBAL);')
+    p = compiled("idle", source, "-ldl")
+    until(lambda: any("libpython" in m for m in maps(p)) and syscall_of(p).isdigit(), "it has the library")
+    for _ in range(2):
+        r = attach(p, "-d", "100ms")
+        expect("the status", r.returncode == 0, r.stderr)
+    expect("it is there", p.poll() is None, p.returncode)
     p.kill()
 
 
@@ -629,6 +712,7 @@ TESTS = (
     a_program_that_runs_is_recorded,
     nothing_stays_but_the_library,
     cuda_is_recorded_and_left,
+    a_forked_child_has_no_cupti,
     programs_with_graphs_keep_cupti,
     phases_of_pytorch_and_nothing_stays,
     ranges_of_nvtx_are_recorded_and_left,
@@ -642,6 +726,8 @@ TESTS = (
     entries_that_are_not_bound_yet_too,
     a_lively_program_survives_many,
     a_wait_that_was_interrupted_before,
+    a_socket_with_a_timeout_waits_on,
+    python_that_has_not_begun_is_left_alone,
     a_program_that_loads_files_goes_on,
     static_programs_are_refused,
     programs_of_musl_are_refused,

@@ -80,7 +80,7 @@ void lull_osrt_withdraw(void);
  */
 void lull_osrt_points(bool is_on);
 
-/* The program calls a function of the C library, from its own code. */
+/* The program calls a function of the C library, from its own code, and not in a handler. */
 static inline void lull_osrt_point(void)
 {
 	if (__builtin_expect(atomic_load_explicit(&lull_osrt.is_pointing, memory_order_relaxed), 0))

@@ -138,15 +138,44 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
 #include "wire/osrt.def"
 #undef OSCALL
 
-#define WRAP_PLAIN(type, name, params, args)        \
-	LULL_EXPORT type name params                \
-	{                                           \
-		if (!lull_oscall_is_on())           \
-			return lull_real.name args; \
-		lull_osrt_point();                  \
-		return lull_timed_##name args;      \
+enum {
+#define OSCALL(ix, kind, nest, type, name, params, args, worth) AT_##name = ix,
+#include "wire/osrt.def"
+#undef OSCALL
+};
+
+/*
+ * Whether no handler of a signal calls it. A handler may have come while its thread was in the
+ * driver or in the allocator, and there the agent must not detach.
+ */
+static inline bool is_never_in_handlers(u32 ix, enum lull_call_nest nest)
+{
+	switch (ix) {
+	case AT_epoll_wait:
+	case AT_epoll_pwait:
+	case AT_nanosleep:
+	case AT_clock_nanosleep:
+	case AT_usleep:
+	case AT_pthread_barrier_wait:
+	case AT_pthread_join:
+	case AT_pthread_timedjoin_np:
+	case AT_pthread_clockjoin_np:
+		return true;
+	default:
+		return nest == OUTER; /* the allocator is in them */
 	}
-#define WRAP_TRY(type, name, params, args)                      \
+}
+
+#define WRAP_PLAIN(ix, nest, type, name, params, args) \
+	LULL_EXPORT type name params                   \
+	{                                              \
+		if (!lull_oscall_is_on())              \
+			return lull_real.name args;    \
+		if (is_never_in_handlers(ix, nest))    \
+			lull_osrt_point();             \
+		return lull_timed_##name args;         \
+	}
+#define WRAP_TRY(ix, nest, type, name, params, args)            \
 	LULL_EXPORT type name params                            \
 	{                                                       \
 		int r;                                          \
@@ -156,17 +185,17 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
 		r = TRY_##name;                                 \
 		return r != EBUSY ? r : lull_timed_##name args; \
 	}
-#define WRAP_IF(type, name, params, args)               \
+#define WRAP_IF(ix, nest, type, name, params, args)     \
 	LULL_EXPORT type name params                    \
 	{                                               \
 		if (!lull_oscall_is_on() || !IF_##name) \
 			return lull_real.name args;     \
 		return lull_timed_##name args;          \
 	}
-#define WRAP_HAND(type, name, params, args)
+#define WRAP_HAND(ix, nest, type, name, params, args)
 
 #define OSCALL(ix, kind, nest, type, name, params, args, worth) \
-	WRAP_##kind(type, name, params, args)
+	WRAP_##kind(ix, nest, type, name, params, args)
 #include "wire/osrt.def"
 #undef OSCALL
 

@@ -603,6 +603,12 @@ bool lull_agent_join(const char *session)
 {
 	lull_agent.is_late = true;
 	if (!join_session(session)) {
+		u32 refused = LULL_AGENT_REFUSED;
+
+		/* There may be room the next time. */
+		if (lull_agent.live)
+			atomic_compare_exchange_strong(&lull_agent.live->state, &refused,
+						       LULL_AGENT_OFF);
 		lull_agent.has_session = false;
 		lull_agent.control = &no_control;
 		return false;

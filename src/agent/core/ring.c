@@ -143,38 +143,61 @@ static void own(u32 ix, u32 tid)
 	__atomic_store_n(&owners[ix], tid, __ATOMIC_RELAXED);
 }
 
-/* A free slot taken for this thread, or NULL. */
-static struct lull_slot *take_slot(u32 *slot_ix)
+/* Take this one; false if it is another thread's. */
+static bool claim(struct lull_slot *slot, u32 ix, u32 tid)
 {
 	struct lull_agent_live *live = lull_agent.live;
-	_Atomic u32 *n_ready = &lull_agent.image->n_slots_ready;
-	u32 tid = lull_sys_tid();
+	u32 expected = LULL_SLOT_FREE;
 	u64 forked;
 
-	for (u32 i = 0; i < lull_agent.n_slots; i++) {
-		struct lull_slot *slot = &lull_agent.slots[i];
-		u32 expected = LULL_SLOT_FREE;
+	if (atomic_load_explicit(&slot->state, memory_order_relaxed) != LULL_SLOT_FREE ||
+	    !is_free_for(ix, tid) ||
+	    !atomic_compare_exchange_strong(&slot->state, &expected, LULL_SLOT_STARTING))
+		return false;
+	own(ix, tid);
+	slot->tid = tid;
+	slot->pthread_id = (u64)pthread_self();
+	/* The first thread of a forked child is as old as that. */
+	forked = live->fork_counter ? atomic_exchange(&live->fork_counter, 0) : 0;
+	slot->start_counter = forked ? forked : lull_time();
+	atomic_store_explicit(&slot->end_counter, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->n_dropped, 0, memory_order_relaxed);
+	/* Release: whoever sees LIVE sees the thread's ids. */
+	atomic_store_explicit(&slot->state, LULL_SLOT_LIVE, memory_order_release);
+	return true;
+}
 
-		if (!make_ready(n_ready, i, LULL_IMAGE_SLOTS_OFF))
+/* The slot that this thread had in an earlier session, or LULL_N_SLOTS. */
+static u32 earlier_slot(u32 tid)
+{
+	u32 ix = lull_self ? (u32)(lull_self - lull_agent.threads) : LULL_N_SLOTS;
+
+	return ix < LULL_N_SLOTS && ix < lull_agent.n_slots && owners[ix] == tid ? ix
+										 : LULL_N_SLOTS;
+}
+
+/*
+ * A free slot taken for this thread, or NULL; that of an earlier session if it is free: else the
+ * thread would own both until it ends, and slots would run out.
+ */
+static struct lull_slot *take_slot(u32 *slot_ix)
+{
+	_Atomic u32 *n_ready = &lull_agent.image->n_slots_ready;
+	u32 tid = lull_sys_tid();
+	u32 ix = earlier_slot(tid);
+
+	if (ix < LULL_N_SLOTS && make_ready(n_ready, ix, LULL_IMAGE_SLOTS_OFF) &&
+	    claim(&lull_agent.slots[ix], ix, tid)) {
+		*slot_ix = ix;
+		return &lull_agent.slots[ix];
+	}
+	for (ix = 0; ix < lull_agent.n_slots; ix++) {
+		if (!make_ready(n_ready, ix, LULL_IMAGE_SLOTS_OFF))
 			return no_slot(LULL_ISSUE_no_memory);
-		if (atomic_load_explicit(&slot->state, memory_order_relaxed) != LULL_SLOT_FREE)
-			continue;
-		if (!is_free_for(i, tid))
-			continue;
-		if (!atomic_compare_exchange_strong(&slot->state, &expected, LULL_SLOT_STARTING))
-			continue;
-		own(i, tid);
-		slot->tid = tid;
-		slot->pthread_id = (u64)pthread_self();
-		/* The first thread of a forked child is as old as that. */
-		forked = live->fork_counter ? atomic_exchange(&live->fork_counter, 0) : 0;
-		slot->start_counter = forked ? forked : lull_time();
-		atomic_store_explicit(&slot->end_counter, 0, memory_order_relaxed);
-		atomic_store_explicit(&slot->n_dropped, 0, memory_order_relaxed);
-		/* Release: whoever sees LIVE sees the thread's ids. */
-		atomic_store_explicit(&slot->state, LULL_SLOT_LIVE, memory_order_release);
-		*slot_ix = i;
-		return slot;
+		if (claim(&lull_agent.slots[ix], ix, tid)) {
+			*slot_ix = ix;
+			return &lull_agent.slots[ix];
+		}
 	}
 	return no_slot(LULL_ISSUE_too_many_threads);
 }
@@ -192,8 +215,10 @@ static struct lull_thread *attach(void)
 		return NULL;
 	t = &lull_agent.threads[slot_ix];
 	/* A block that nobody had is zero: short programs do not pay for its pages. */
-	if (t->slot)
+	if (t->slot) {
+		lull_thread_free_env(t); /* of an earlier session */
 		memset(t, 0, sizeof(*t));
+	}
 	t->slot = slot;
 	t->slot_ix = slot_ix;
 	t->magic = LULL_WIRE_MAGIC;

@@ -171,6 +171,11 @@ void lull_cuda_attach_anew(void);
 void lull_cuda_detach_aside(int n_tries);
 
 /*
+ * It could not, and the program goes on with CUPTI: with everything off, until lull_cuda_attach().
+ */
+void lull_cuda_stay_idle(void);
+
+/*
  * The program called the agent outside of CUDA calls, such as at a step: detach if that is due.
  * And: the program ended a recording itself: detach now if it was the last, which takes
  * milliseconds.

@@ -408,8 +408,19 @@ void lull_cuda_detach_here(void)
 
 void lull_cuda_detach_aside(int n_tries)
 {
-	if (n_tries >= FIRST_TRIES && atomic_load(&at.state) == DETACH_PENDING)
+	if (n_tries >= FIRST_TRIES && atomic_load(&at.state) == DETACH_PENDING && is_ours())
 		try_to_leave();
+}
+
+void lull_cuda_stay_idle(void)
+{
+	if (!moves(DETACH_PENDING, ATTACHING) && !moves(ATTACHED, ATTACHING))
+		return;
+	/* Calls must not pay for callbacks; devices and streams are told again at the next time. */
+	atomic_store(&at.is_following, 1);
+	lull_cuda_watch_calls(false);
+	describe(false);
+	atomic_store(&at.state, ATTACHED);
 }
 
 void lull_cuda_detach_now(void)

@@ -57,6 +57,12 @@ bool lull_cuda_is_mine(void)
 	return cuda.pid && lull_agent.image && lull_agent.image->pid == cuda.pid;
 }
 
+/* CUPTI and the thread that fetches its records are those of the process that forked this one. */
+static bool is_inherited(void)
+{
+	return cuda.pid && cuda.pid != lull_sys_pid();
+}
+
 /* Kinds that this version of CUPTI does not have are refused; we go without them. */
 static void enable(u32 kind, bool is_on)
 {
@@ -435,7 +441,7 @@ static void enter(void)
 {
 	bool is_loaded = false;
 
-	if (!lull_agent.is_late || atomic_load(&cuda.has_tried))
+	if (!lull_agent.is_late || is_inherited() || atomic_load(&cuda.has_tried))
 		return;
 	lull_loaded_walk(visit_driver, &is_loaded);
 	if (is_loaded)
@@ -445,7 +451,7 @@ static void enter(void)
 /* The next time everything begins anew. */
 static void start(void)
 {
-	if (!lull_agent.is_late)
+	if (!lull_agent.is_late || is_inherited())
 		return;
 	if (!lull_cuda_is_mine()) {
 		atomic_store(&cuda.has_tried, 0);
@@ -463,6 +469,10 @@ static void withdraw(void)
 {
 	bool is_here = atomic_load(&cuda.is_flushing);
 
+	if (is_inherited()) {
+		lull_cuda_unwrap();
+		return;
+	}
 	if (is_here)
 		lull_osrt_points(true);
 	for (int i = 0; i < WITHDRAW_TRIES && atomic_load(&cuda.is_flushing); i++) {
@@ -475,6 +485,7 @@ static void withdraw(void)
 	atomic_store(&cuda.is_withdrawn, 1);
 	while (atomic_load(&cuda.is_flushing))
 		lull_cuda_rouse();
+	lull_cuda_stay_idle();
 	lull_cuda_unwrap();
 	cuda.pid = 0;
 }

@@ -25,12 +25,14 @@ typedef int add_fn(pending_fn *call, void *arg);
 typedef int run_fn(const char *text, void *flags);
 typedef int ensure_fn(void);
 typedef void release_fn(int state);
+typedef int is_up_fn(void);
 
 static struct {
 	add_fn *add;
 	run_fn *run;
 	ensure_fn *ensure;
 	release_fn *release;
+	is_up_fn *is_up;
 	_Atomic u32 is_hooked; /* _attach.py has run, and is to be undone */
 	_Atomic u32 is_asked;  /* the queue has a call of ours */
 } late;
@@ -51,7 +53,8 @@ static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 	late.run = (run_fn *)find(file, "PyRun_SimpleStringFlags");
 	late.ensure = (ensure_fn *)find(file, "PyGILState_Ensure");
 	late.release = (release_fn *)find(file, "PyGILState_Release");
-	if (!add || !late.run || !late.ensure || !late.release)
+	late.is_up = (is_up_fn *)find(file, "Py_IsInitialized");
+	if (!add || !late.run || !late.ensure || !late.release || !late.is_up)
 		return 0;
 	late.add = add;
 	return 1;
@@ -110,7 +113,8 @@ void lull_torch_enter(void)
 {
 	if (!late.add)
 		lull_loaded_walk(visit, NULL);
-	if (!late.add || !(lull_agent.control->sources & LULL_SOURCE_TORCH) ||
+	/* A program may be linked with Python and not have begun with it, or have ended it. */
+	if (!late.add || !late.is_up() || !(lull_agent.control->sources & LULL_SOURCE_TORCH) ||
 	    atomic_exchange(&late.is_asked, 1))
 		return;
 	if (late.add(hook, NULL) != 0)
@@ -120,7 +124,8 @@ void lull_torch_enter(void)
 /* Have the lock for a moment; this may take as long as somebody keeps it. */
 static void take_lock(void)
 {
-	late.release(late.ensure());
+	if (late.is_up())
+		late.release(late.ensure());
 }
 
 void lull_torch_nudge(void)
@@ -133,7 +138,7 @@ void lull_torch_withdraw(void)
 {
 	struct timespec ms = { 0, 1000000 };
 
-	if (!atomic_load(&late.is_hooked) || late.add(unhook, NULL) != 0)
+	if (!atomic_load(&late.is_hooked) || !late.is_up() || late.add(unhook, NULL) != 0)
 		return;
 	for (int i = 0; i < LEAVE_TRIES && atomic_load(&late.is_hooked); i++) {
 		take_lock();
