@@ -122,6 +122,14 @@ static int recover_all(struct lull_err *err)
 		if (e->is_alive)
 			continue;
 		n++;
+		/* He may have written anything there, such as the name of a file of ours. */
+		if (e->owner != geteuid()) {
+			fprintf(stderr,
+				"lull: warning: %s belongs to user %u and is left alone; name its "
+				"report to finish it: lull recover x.lull.part\n",
+				e->path, e->owner);
+			continue;
+		}
 		if (*e->report_path)
 			rc = recover_session(e, err);
 		else if (lull_session_open(&session, e->path, err) == 0)

@@ -41,7 +41,7 @@ static bool is_known(const struct lull_collector *c, const char *name)
 	struct lull_process **all = c->tree.processes.at;
 
 	for (size_t i = c->tree.processes.n; i-- > 0;)
-		if (all[i]->file && strcmp(strrchr(all[i]->file->path, '/') + 1, name) == 0)
+		if (all[i]->file && strcmp(all[i]->file->name, name) == 0)
 			return true;
 	return false;
 }
@@ -154,11 +154,9 @@ static void add_image(struct lull_collector *c, const char *name)
 	struct lull_image_file *f = lull_alloc(1, sizeof(*f));
 	struct lull_process *p;
 	struct lull_err err;
-	char path[512];
 
-	snprintf(path, sizeof(path), "%s/%s", c->session.path, name);
 	/* Not ready yet, or gone again: the next scan tells. */
-	if (lull_image_open(f, path, &err) != 0) {
+	if (lull_image_open(f, c->session.dir_fd, name, &err) != 0) {
 		c->n_unopened += err.code == LULL_E_NOMEM;
 		free(f);
 		return;
@@ -186,7 +184,7 @@ static int by_counter(const void *a, const void *b)
 
 void lull_feed_agents_scan(struct lull_collector *c)
 {
-	DIR *dir = opendir(c->session.path);
+	DIR *dir = lull_session_files(&c->session);
 	struct lull_vec names;
 	struct dirent *e;
 
@@ -564,9 +562,9 @@ void lull_feed_agents_issues(struct lull_collector *c)
 	}
 }
 
-static void drop_image(struct lull_process *p)
+static void drop_image(const struct lull_collector *c, struct lull_process *p)
 {
-	unlink(p->file->path);
+	unlinkat(c->session.dir_fd, p->file->name, 0);
 	lull_image_close(p->file);
 	free(p->file);
 	p->file = NULL;
@@ -585,7 +583,7 @@ void lull_feed_agents_release(struct lull_collector *c)
 		if (all[i]->is_drained) {
 			read_rank(c, all[i]);
 			issues_of(c, all[i]);
-			drop_image(all[i]);
+			drop_image(c, all[i]);
 		} else {
 			lull_image_release(all[i]->file);
 		}

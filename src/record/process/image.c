@@ -23,14 +23,14 @@ static int check_head(struct lull_image_file *f, u64 size_bytes, struct lull_err
 
 	if (f->head->magic != LULL_WIRE_MAGIC ||
 	    atomic_load_explicit(&f->head->state, memory_order_acquire) == LULL_IMAGE_STARTING)
-		return lull_fail(err, LULL_E_UNSUPPORTED, "'%s' is not ready", f->path);
+		return lull_fail(err, LULL_E_UNSUPPORTED, "'%s' is not ready", f->name);
 	n = f->n_chunks = f->head->n_chunks;
 	if (!n || n > LULL_N_CHUNKS || LULL_IMAGE_DATA_OFF + (u64)n * LULL_CHUNK_BYTES > size_bytes)
-		return lull_fail(err, LULL_E_FORMAT, "'%s' has a bad head", f->path);
+		return lull_fail(err, LULL_E_FORMAT, "'%s' has a bad head", f->name);
 	return 0;
 }
 
-int lull_image_open(struct lull_image_file *f, const char *path, struct lull_err *err)
+int lull_image_open(struct lull_image_file *f, int dir_fd, const char *name, struct lull_err *err)
 {
 	struct stat st;
 	void *at;
@@ -38,23 +38,25 @@ int lull_image_open(struct lull_image_file *f, const char *path, struct lull_err
 
 	memset(f, 0, sizeof(*f));
 	lull_vec_init(&f->order, sizeof(struct item));
-	strncpy(f->path, path, sizeof(f->path) - 1);
-	f->fd = open(path, O_RDWR | O_CLOEXEC);
+	strncpy(f->name, name, sizeof(f->name) - 1);
+	/* Whoever owns the folder may have put a link or a pipe there. */
+	f->fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (f->fd < 0) {
 		bool is_full = errno == EMFILE || errno == ENFILE;
 
-		lull_fail_errno(err, "opening '%s'", path);
+		lull_fail_errno(err, "opening '%s'", name);
 		err->code = is_full ? LULL_E_NOMEM : LULL_E_IO;
 		return err->code;
 	}
-	if (fstat(f->fd, &st) != 0 || (u64)st.st_size < LULL_IMAGE_DATA_OFF) {
+	if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    (u64)st.st_size < LULL_IMAGE_DATA_OFF) {
 		close(f->fd);
-		return lull_fail(err, LULL_E_UNSUPPORTED, "'%s' is not ready", path);
+		return lull_fail(err, LULL_E_UNSUPPORTED, "'%s' is not ready", name);
 	}
 	at = mmap(NULL, LULL_IMAGE_DATA_OFF, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	if (at == MAP_FAILED) {
 		close(f->fd);
-		return lull_fail_errno(err, "mapping '%s'", path);
+		return lull_fail_errno(err, "mapping '%s'", name);
 	}
 	f->head = at;
 	f->slots = (struct lull_slot *)((u8 *)at + LULL_IMAGE_SLOTS_OFF);

@@ -26,7 +26,7 @@ struct lull_chunk_place {
 };
 
 struct lull_image_file {
-	char path[512];
+	char name[256];
 	int fd;
 	struct lull_image *head; /* mapped: head, slots and chunk states */
 	struct lull_slot *slots;
@@ -45,10 +45,10 @@ struct lull_image_file {
 typedef void lull_image_fn(void *ctx, u32 slot_ix, u32 level, const struct lull_event *event);
 
 /*
- * Open an image file; LULL_E_UNSUPPORTED while its process still sets it up (try again later),
- * LULL_E_NOMEM if we have no descriptor for it.
+ * Open an image file of this folder; LULL_E_UNSUPPORTED while its process still sets it up (try
+ * again later), LULL_E_NOMEM if we have no descriptor for it.
  */
-int lull_image_open(struct lull_image_file *f, const char *path, struct lull_err *err);
+int lull_image_open(struct lull_image_file *f, int dir_fd, const char *name, struct lull_err *err);
 
 /* Unmap and close; the file stays. */
 void lull_image_close(struct lull_image_file *f);

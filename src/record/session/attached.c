@@ -56,18 +56,15 @@ int lull_attached_inspect(struct lull_collector *c, struct lull_err *err)
 }
 
 /* The program's user must be able to write to the folder. */
-static void hand_over(const struct lull_collector *c, pid_t pid)
+static void hand_over(struct lull_collector *c, pid_t pid)
 {
-	char path[LULL_SESSION_PATH_MAX + 16];
 	struct stat theirs;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	if (geteuid() != 0 || stat(path, &theirs) != 0 || theirs.st_uid == 0)
-		return;
-	snprintf(path, sizeof(path), "%s/control", c->session.path);
-	if (chown(c->session.path, theirs.st_uid, theirs.st_gid) != 0 ||
-	    chown(path, theirs.st_uid, theirs.st_gid) != 0)
-		return; /* the agent says that it finds no way */
+	/* If it fails, the agent says that it finds no way. */
+	if (geteuid() == 0 && stat(path, &theirs) == 0 && theirs.st_uid != 0)
+		lull_session_give(&c->session, theirs.st_uid, theirs.st_gid);
 }
 
 /* All threads that are there; those that come later inherit their events. */
@@ -100,7 +97,7 @@ static const char *folder_for(const struct lull_collector *c, pid_t pid)
 	struct stat a, b;
 
 	snprintf(there, sizeof(there), "/proc/%d/root%s", (int)pid, path);
-	return stat(c->session.path, &a) == 0 && stat(there, &b) == 0 && a.st_ino == b.st_ino &&
+	return fstat(c->session.dir_fd, &a) == 0 && stat(there, &b) == 0 && a.st_ino == b.st_ino &&
 			       a.st_dev == b.st_dev
 		       ? path
 		       : NULL;

@@ -65,31 +65,44 @@ static bool find_place(const char *root, u64 need_bytes, char *to, size_t room)
 
 static int map_control(struct lull_session *s, int flags, struct lull_err *err)
 {
-	char path[LULL_SESSION_PATH_MAX + 16];
 	struct stat st;
-	int fd;
+	void *at;
 
-	snprintf(path, sizeof(path), "%s/control", s->path);
-	fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
-	if (fd < 0)
-		return lull_fail_errno(err, "opening session '%s'", path);
-	if ((flags & O_CREAT) && ftruncate(fd, sizeof(*s->control)) != 0) {
-		int rc = lull_fail_errno(err, "sizing '%s'", path);
-
-		close(fd);
-		return rc;
-	}
-	if (fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*s->control)) {
-		close(fd);
-		return lull_fail(err, LULL_E_FORMAT, "'%s' is not a session of this version", path);
-	}
-	s->control = mmap(NULL, sizeof(*s->control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (s->control == MAP_FAILED) {
-		s->control = NULL;
-		return lull_fail_errno(err, "mapping '%s'", path);
-	}
+	s->control_fd = openat(s->dir_fd, "control",
+			       O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
+	if (s->control_fd < 0)
+		return lull_fail_errno(err, "opening session '%s/control'", s->path);
+	if ((flags & O_CREAT) && ftruncate(s->control_fd, sizeof(*s->control)) != 0)
+		return lull_fail_errno(err, "sizing '%s/control'", s->path);
+	if (fstat(s->control_fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    (size_t)st.st_size < sizeof(*s->control))
+		return lull_fail(err, LULL_E_FORMAT,
+				 "'%s/control' is not a session of this version", s->path);
+	at = mmap(NULL, sizeof(*s->control), PROT_READ | PROT_WRITE, MAP_SHARED, s->control_fd, 0);
+	if (at == MAP_FAILED)
+		return lull_fail_errno(err, "mapping '%s/control'", s->path);
+	s->control = at;
 	return 0;
+}
+
+/* Open the folder at s->path and map its control page; flags are for the latter. */
+static int open_folder(struct lull_session *s, int flags, struct lull_err *err)
+{
+	int rc;
+
+	s->control_fd = -1;
+	s->dir_fd = open(s->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->dir_fd < 0)
+		return lull_fail_errno(err, "opening session '%s'", s->path);
+	rc = map_control(s, flags, err);
+	if (!rc)
+		return 0;
+	if (s->control_fd >= 0 && (flags & O_CREAT))
+		unlinkat(s->dir_fd, "control", 0);
+	if (s->control_fd >= 0)
+		close(s->control_fd);
+	close(s->dir_fd);
+	return rc;
 }
 
 int lull_session_create(struct lull_session *s, const char *root, const char *name, u64 need_bytes,
@@ -111,10 +124,10 @@ int lull_session_create(struct lull_session *s, const char *root, const char *na
 		return lull_fail_errno(err, "creating '%s'", s->path);
 	/* A limit on the size of files is an error here, and the program's own affair later. */
 	on_limit = signal(SIGXFSZ, SIG_IGN);
-	rc = map_control(s, O_CREAT | O_EXCL, err);
+	rc = open_folder(s, O_CREAT | O_EXCL, err);
 	signal(SIGXFSZ, on_limit);
-	if (!s->control) {
-		lull_session_remove(s);
+	if (rc) {
+		rmdir(s->path);
 		return rc;
 	}
 	s->control->collector_pid = (u32)getpid();
@@ -137,7 +150,7 @@ int lull_session_open(struct lull_session *s, const char *path, struct lull_err 
 	if (len >= sizeof(s->path))
 		return lull_fail(err, LULL_E_USAGE, "session path '%s' is too long", path);
 	memcpy(s->path, path, len + 1);
-	rc = map_control(s, 0, err);
+	rc = open_folder(s, 0, err);
 	if (s->control && s->control->magic != LULL_WIRE_MAGIC) {
 		lull_session_close(s);
 		return lull_fail(err, LULL_E_FORMAT, "'%s' is a session of another version of lull",
@@ -146,26 +159,49 @@ int lull_session_open(struct lull_session *s, const char *path, struct lull_err 
 	return rc;
 }
 
+int lull_session_give(struct lull_session *s, u32 user, u32 group)
+{
+	if (s->given_to == user)
+		return 0;
+	if (fchown(s->control_fd, user, group) != 0 || fchown(s->dir_fd, user, group) != 0)
+		return LULL_E_IO;
+	s->given_to = user;
+	return 0;
+}
+
 void lull_session_close(struct lull_session *s)
 {
-	if (s->control)
-		munmap(s->control, sizeof(*s->control));
+	if (!s->control)
+		return;
+	munmap(s->control, sizeof(*s->control));
+	close(s->control_fd);
+	close(s->dir_fd);
 	s->control = NULL;
+}
+
+DIR *lull_session_files(const struct lull_session *s)
+{
+	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
 }
 
 void lull_session_remove(struct lull_session *s)
 {
-	DIR *dir = *s->path ? opendir(s->path) : NULL;
+	DIR *dir = s->control ? lull_session_files(s) : NULL;
 	struct dirent *e;
 
-	lull_session_close(s);
-	if (!dir)
-		return;
-	while ((e = readdir(dir)))
+	while (dir && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			unlinkat(dirfd(dir), e->d_name, 0);
-	closedir(dir);
-	rmdir(s->path);
+	if (dir)
+		closedir(dir);
+	if (s->control)
+		rmdir(s->path);
+	lull_session_close(s);
 }
 
 bool lull_is_alive(u32 pid)
@@ -197,6 +233,7 @@ static void add_entry(struct lull_vec *entries, const char *folder, const char *
 	char path[LULL_SESSION_PATH_MAX];
 	struct lull_session s;
 	struct lull_err err;
+	struct stat st;
 
 	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
 		return;
@@ -206,6 +243,7 @@ static void add_entry(struct lull_vec *entries, const char *folder, const char *
 	memcpy(e->path, s.path, sizeof(e->path));
 	memcpy(e->name, s.control->session_name, sizeof(e->name) - 1);
 	e->collector_pid = s.control->collector_pid;
+	e->owner = fstat(s.dir_fd, &st) == 0 ? st.st_uid : UINT32_MAX;
 	e->is_alive = lull_is_alive(e->collector_pid);
 	e->is_unfiled =
 		atomic_load(&s.control->last_record) > atomic_load(&s.control->filed_record);
