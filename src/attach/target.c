@@ -50,9 +50,11 @@ bool lull_attach_status(pid_t pid, const char *key, char *to, size_t room)
 /* A mapped file of the process, with what its dynamic section says. */
 struct module {
 	u64 start, end; /* of all its segments */
+	u64 first;	/* the last mapping of the file's beginning, while `start` is not known */
+	u64 last_end;	/* of the last mapping of the file */
+	bool is_whole;	/* what follows is another mapping of the same file */
 	u64 bias;
 	u64 symbols, strings, hash, versions;
-	char path[512];
 };
 
 static u64 pointer_of(const struct module *m, u64 value)
@@ -210,6 +212,27 @@ static struct module *module_of(struct scan *s, const char *path, const char *ex
 	return strcmp(path, exe) == 0 ? &s->exe : NULL;
 }
 
+/*
+ * The loader maps a file from its beginning, with code; a mapping without code is data to somebody,
+ * such as a symbolizer that reads the file. A file with little in its first segment has the
+ * beginning of its code in the same page, so that this page is mapped twice in a row.
+ */
+static void scan_module(struct module *m, u64 start, u64 end, bool is_code, u64 off)
+{
+	bool is_second = is_code && m->first && start == m->last_end &&
+			 start - m->first == (u64)sysconf(_SC_PAGESIZE);
+
+	if (off == 0 && m->start)
+		m->is_whole = true;
+	else if (off == 0 && !is_second)
+		m->first = start;
+	if (is_code && !m->start)
+		m->start = m->first;
+	if (m->start && !m->is_whole)
+		m->end = end;
+	m->last_end = end;
+}
+
 static void scan_line(struct scan *s, const char *line, const char *exe)
 {
 	char path[512] = "", access[8];
@@ -224,13 +247,8 @@ static void scan_line(struct scan *s, const char *line, const char *exe)
 	if (access[2] == 'x' && is_allocator(base_name(path)))
 		add_unsafe(s->t, start, end);
 	m = module_of(s, path, exe);
-	if (!m)
-		return;
-	if (!m->start && off == 0)
-		m->start = start;
-	if (m->start)
-		m->end = end;
-	memcpy(m->path, path, sizeof(path));
+	if (m)
+		scan_module(m, start, end, access[2] == 'x', off);
 }
 
 static int scan_maps(struct scan *s, struct lull_err *err)
@@ -252,6 +270,9 @@ static int scan_maps(struct scan *s, struct lull_err *err)
 		scan_line(s, line, exe);
 	free(line);
 	fclose(f);
+	/* Programs that moved their code to large pages have no code of that file any more. */
+	if (!s->exe.start)
+		s->exe.start = s->exe.first;
 	return 0;
 }
 

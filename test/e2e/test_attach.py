@@ -595,6 +595,31 @@ def a_program_that_loads_files_goes_on():
     end(p)
 
 
+# Has its C library and its loader mapped once more, as data, below where they are.
+READS = """
+import ctypes, mmap
+lines = [line.split() for line in open("/proc/self/maps")]
+for name in ("libc.so", "ld-linux"):
+    start, path = next((int(l[0].split("-")[0], 16), l[5]) for l in lines if len(l) > 5 and os.path.basename(l[5]).startswith(name))
+    size = os.path.getsize(path)
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    fd = os.open(path, os.O_RDONLY)
+    at = libc.mmap(start - (1 << 30), size, mmap.PROT_READ, mmap.MAP_PRIVATE, fd, 0)
+    assert 0 < at < start, (at, start)
+    os.close(fd)
+"""
+
+
+def files_of_the_program_that_are_data_too():
+    p = guest(GUEST.replace("import os, sys, threading, time\n", "import os, sys, threading, time\n" + READS))
+    for _ in range(2):
+        r = attach(p, "-d", "50ms")
+        expect("the status", r.returncode == 0, r.stderr)
+    end(p)
+
+
 def static_programs_are_refused():
     refused(compiled("static", WAITS, "-static").pid, "(static)", "is linked statically")
 
@@ -729,6 +754,7 @@ TESTS = (
     a_socket_with_a_timeout_waits_on,
     python_that_has_not_begun_is_left_alone,
     a_program_that_loads_files_goes_on,
+    files_of_the_program_that_are_data_too,
     static_programs_are_refused,
     programs_of_musl_are_refused,
     sandboxed_programs_are_refused,
