@@ -73,6 +73,11 @@ struct user_regs_struct lull_attach_call_regs(const struct lull_tracee *t, u64 f
 int lull_attach_call(struct lull_tracee *t, u64 function, const u64 *args, u32 n_args, i64 *result,
 		     struct lull_err *err);
 
+/* rights.c: whether we may trace it; if not, who has to be asked. */
+int lull_attach_check_rights(const struct lull_attach_target *t, struct lull_err *err);
+/* It has filters of system calls that it set itself, beyond those of its parent or container. */
+bool lull_attach_is_sandboxed(pid_t pid);
+
 /* occupied.c: the process is recorded already, by lull of this build or another one. */
 bool lull_attach_is_occupied(pid_t pid);
 

@@ -424,57 +424,6 @@ static int refuse(const struct lull_attach_target *t, const char *why, struct lu
 	return lull_fail(err, LULL_E_UNSUPPORTED, "process %d (%s) %s", (int)t->pid, t->name, why);
 }
 
-/* Whether we may trace it, as ptrace() would say. */
-static int check_rights(const struct lull_attach_target *t, struct lull_err *err)
-{
-	char path[64], scope[16] = "0";
-	struct lull_str text = LULL_STR_INIT;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)t->pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd >= 0) {
-		close(fd);
-	} else {
-		return lull_fail(err, LULL_E_IO,
-				 "process %d (%s): %s; run lull as the user of that process, or as "
-				 "root",
-				 (int)t->pid, t->name,
-				 errno == EACCES || errno == EPERM ? "it belongs to another user"
-								   : strerror(errno));
-	}
-	if (lull_file_read("/proc/sys/kernel/yama/ptrace_scope", &text))
-		snprintf(scope, sizeof(scope), "%.1s", text.at);
-	lull_str_release(&text);
-	if (*scope == '3')
-		return lull_fail(err, LULL_E_IO,
-				 "kernel.yama.ptrace_scope is 3: nobody may attach to programs "
-				 "until the machine is started again without that");
-	if (*scope != '0' && geteuid() != 0)
-		return lull_fail(err, LULL_E_IO,
-				 "kernel.yama.ptrace_scope is %s: only root may attach to other "
-				 "programs; run lull with sudo, or `sudo sysctl "
-				 "kernel.yama.ptrace_scope=0`",
-				 scope);
-	return 0;
-}
-
-/* Filters of system calls that the process has beyond those of its parent: it set them itself. */
-static bool is_sandboxed(pid_t pid)
-{
-	char text[32], parent[32], mode[8] = "0", n[16] = "0", parent_n[16] = "0";
-
-	if (!lull_attach_status(pid, "Seccomp", mode, sizeof(mode)) || mode[0] == '0')
-		return false;
-	if (mode[0] == '1' || !lull_attach_status(pid, "PPid", text, sizeof(text)))
-		return true;
-	if (!lull_attach_status(atoi(text), "Seccomp", parent, sizeof(parent)))
-		return false; /* in a container, whose first process it is: what all have there */
-	lull_attach_status(pid, "Seccomp_filters", n, sizeof(n));
-	lull_attach_status(atoi(text), "Seccomp_filters", parent_n, sizeof(parent_n));
-	return parent[0] == '0' ? atoi(text) != 1 : atoi(n) > atoi(parent_n);
-}
-
 static int check_state(struct lull_attach_target *t, struct lull_err *err)
 {
 	char text[256];
@@ -520,7 +469,7 @@ static int check_kind(struct lull_attach_target *t, struct lull_err *err)
 	}
 	if (lull_attach_status(t->pid, "State", text, sizeof(text)) && text[0] == 'T')
 		return refuse(t, "is stopped; let it go on first: kill -CONT", err);
-	if (is_sandboxed(t->pid))
+	if (lull_attach_is_sandboxed(t->pid))
 		return refuse(t,
 			      "has forbidden itself system calls (seccomp) that the agent needs; "
 			      "nothing of it can be recorded from then on",
@@ -578,7 +527,7 @@ int lull_attach_inspect(struct lull_attach_target *t, pid_t pid, struct lull_err
 	read_name(t);
 	rc = check_kind(t, err);
 	if (!rc)
-		rc = check_rights(t, err);
+		rc = lull_attach_check_rights(t, err);
 	if (!rc)
 		rc = check_file(t, err);
 	if (!rc && lull_attach_is_occupied(pid))

@@ -628,24 +628,79 @@ def programs_of_musl_are_refused():
     refused(compiled("musl", WAITS, compiler="musl-gcc").pid, "(musl)", "musl")
 
 
-def sandboxed_programs_are_refused():
-    text = """#include <sys/prctl.h>
+# A filter that refuses a system call if its third argument has one of these bits, in which it waits, or runs a program that does.
+SANDBOX = """#include <errno.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <linux/seccomp.h>
 #include <linux/filter.h>
 #include <unistd.h>
-int main(void) {
-	struct sock_filter yes[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
-	struct sock_fprog filter = { 1, yes };
+int main(int argc, char **argv) {
+	struct sock_filter lines[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, REFUSED, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, BITS, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(lines) / sizeof(*lines), lines };
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
 		return 1;
+	if (argc > 1)
+		execv(argv[1], argv + 1);
 	for (;;)
 		pause();
 }
 """
-    p = compiled("sandboxed", text)
-    until(lambda: "Seccomp:\t2" in open(f"/proc/{p.pid}/status").read(), "it is in its sandbox")
+
+
+def is_filtered(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return "Seccomp:\t2" in f.read()
+
+
+def sandboxed_programs_are_refused():
+    p = compiled("sandboxed", SANDBOX, "-DREFUSED=SYS_reboot", "-DBITS=1")
+    until(lambda: is_filtered(p.pid), "it is in its sandbox")
     refused(p.pid, "seccomp")
+
+
+def in_a_container(name, *flags):
+    """The first process of a container, whose filter of system calls its parent does not have."""
+    if run(["unshare", "--pid", "--fork", "true"]).returncode != 0:
+        skip("no namespaces here")
+    with open(f"{name}.c", "w", encoding="ascii") as f:
+        f.write(SANDBOX)
+    with open("guest.py", "w", encoding="ascii") as f:
+        f.write(GUEST)
+    for file in ("ready", "end"):
+        if os.path.exists(file):
+            os.unlink(file)
+    subprocess.run(["gcc", "-o", name, f"{name}.c", *flags], check=True)
+    p = runner.start(["unshare", "--pid", "--fork", f"./{name}", sys.executable, "guest.py"], stdout=subprocess.PIPE,
+                     stderr=subprocess.PIPE, text=True)
+    until_file("ready")
+    inside = runner.children(p.pid)[0]
+    expect("it has the filter, its parent has none", is_filtered(inside) and not is_filtered(p.pid))
+    return p, inside
+
+
+def the_first_program_of_a_container_with_a_filter():
+    p, inside = in_a_container("container", "-DREFUSED=SYS_reboot", "-DBITS=1")
+    for _ in range(2):
+        attach_until(inside, lambda: rows("pysample"))
+        expect("Python stacks", rows("pysample") > 0, info())
+    end(p)
+
+
+def a_container_that_forbids_what_is_needed():
+    """One sentence, and the program goes on."""
+    p, inside = in_a_container("strict", "-DREFUSED=SYS_mprotect", "-DBITS=4")  # memory with code
+    refused(inside, "Operation not permitted")
+    end(p)
 
 
 def what_is_no_program_is_refused():
@@ -691,6 +746,27 @@ def another_users_program_is_refused():
     r = run([LULL, "attach", "-d", "1s", "-o", "/nowhere/r", str(p.pid)],
             preexec_fn=lambda: os.setuid(65534))
     expect("the refusal", r.returncode == 1 and "belongs to another user" in r.stderr, (r.returncode, r.stderr))
+    end(p)
+
+
+def a_program_that_hides_its_memory_is_refused():
+    if os.geteuid() != 0:
+        skip("only root can be another user")
+    os.chmod(".", 0o777)
+    hides = GUEST.replace("import os,", "import ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE\nimport os,", 1)
+    p = guest(hides, python="/usr/bin/python3", preexec_fn=lambda: os.setuid(65534))
+    r = run([LULL, "attach", "-d", "1s", "-o", "r", str(p.pid)], preexec_fn=lambda: os.setuid(65534))
+    expect("the refusal", r.returncode == 1 and ("not dumpable" in r.stderr or "ptrace_scope" in r.stderr), (r.returncode, r.stderr))
+    end(p)
+
+
+def root_without_the_right_is_told_so():
+    without = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+    if os.geteuid() != 0 or not shutil.which("setpriv") or run([*without, "true"]).returncode != 0:
+        skip("only root can give rights up")
+    p = guest(CALM)
+    r = run([*without, LULL, "attach", "-d", "1s", "-o", "r", str(p.pid)])
+    expect("the refusal", r.returncode == 1 and "--cap-add SYS_PTRACE" in r.stderr, (r.returncode, r.stderr))
     end(p)
 
 
@@ -758,10 +834,14 @@ TESTS = (
     static_programs_are_refused,
     programs_of_musl_are_refused,
     sandboxed_programs_are_refused,
+    the_first_program_of_a_container_with_a_filter,
+    a_container_that_forbids_what_is_needed,
     what_is_no_program_is_refused,
     a_traced_program_is_refused,
     a_stopped_program_is_refused,
     another_users_program_is_refused,
+    a_program_that_hides_its_memory_is_refused,
+    root_without_the_right_is_told_so,
     root_attaches_to_the_program_of_a_user,
     a_program_in_a_container_is_recorded,
 )
