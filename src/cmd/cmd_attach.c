@@ -11,6 +11,7 @@
 #include "cmd/record/record_job.h"
 #include "cmd/record/trace_words.h"
 #include "record/collector.h"
+#include "record/session/session.h"
 #include "text/opt.h"
 #include "text/term.h"
 #include "wire/wire.h"
@@ -84,6 +85,7 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 static void print_done(const struct words *w, const struct lull_collector_result *result, pid_t pid)
 {
 	const struct lull_report_done *done = result->reports.at;
+	bool is_alive = lull_is_alive((u32)pid);
 
 	if (w->quiet)
 		return;
@@ -95,10 +97,12 @@ static void print_done(const struct words *w, const struct lull_collector_result
 		for (const char *at = done[i].notices; at && *at; at += strcspn(at, "\n") + 1)
 			fprintf(stderr, "lull: warning: %.*s\n", (int)strcspn(at, "\n"), at);
 	}
-	fprintf(stderr, "lull: process %d continues; a thread of it was stopped for %.1f ms\n",
-		(int)pid, (f64)result->stop_ns / 1e6);
-	fputs("lull: programs that it starts are only recorded from its start on: lull profile\n",
-	      stderr);
+	fprintf(stderr, "lull: process %d %s; a thread of it was stopped for %.1f ms\n", (int)pid,
+		is_alive ? "continues" : "has ended", (f64)result->stop_ns / 1e6);
+	if (is_alive)
+		fputs("lull: programs that it starts are only recorded from its start on: lull "
+		      "profile\n",
+		      stderr);
 	if (result->reports.n)
 		fprintf(stderr, "lull: next: lull why %s, or lull stats %s\n",
 			done[result->reports.n - 1].path, done[result->reports.n - 1].path);

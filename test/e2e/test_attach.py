@@ -388,6 +388,7 @@ def the_end_of_the_program_ends_it():
     end(p)
     out, err = runner.finish(a)
     expect("the report", a.returncode == 0 and "a.lull" in err, (a.returncode, err))
+    expect("what is said", f"process {p.pid} has ended" in err and "continues" not in err, err)
 
 
 def a_recorder_that_dies_is_left():
