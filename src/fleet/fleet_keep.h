@@ -3,6 +3,8 @@
  *
  * The oldest go first, by the time of their last change. What is being written stays: `.part`
  * files, a report with one beside it, and those that `is_busy` names; they count for the space.
+ * A `.part` file that nobody has locked or changed for an hour was left by a recorder that died, as
+ * when the machine went down: it is old like a report, and `on_stale` may finish it.
  */
 #ifndef LULL_FLEET_FLEET_KEEP_H
 #define LULL_FLEET_FLEET_KEEP_H
@@ -13,11 +15,15 @@
 /* Whether this file is in use. */
 typedef bool lull_fleet_busy_fn(const void *ctx, const char *path);
 
+/* Nobody writes this `.part` file any more, and it is within the bounds. */
+typedef void lull_fleet_stale_fn(void *ctx, const char *path);
+
 struct lull_fleet_bound {
 	u64 max_bytes; /* 0: no bound */
 	u64 max_age_ns;
-	lull_fleet_busy_fn *is_busy; /* NULL: none is */
-	const void *ctx;
+	lull_fleet_busy_fn *is_busy;   /* NULL: none is */
+	lull_fleet_stale_fn *on_stale; /* NULL: it stays */
+	void *ctx;
 };
 
 struct lull_fleet_kept {

@@ -50,6 +50,7 @@ struct known {
 struct fleetd {
 	const struct lull_fleetd_options *o;
 	struct lull_vec known; /* struct known */
+	struct lull_vec tried; /* names of unfinished reports that we had recovered; char * */
 	struct lull_fleet fleet;
 	bool has_fleet;
 	struct lull_fleet_status status;
@@ -229,21 +230,48 @@ static void start(struct fleetd *d, struct known *k, const struct lull_fleet_pro
 	lull_fleetd_free_words(words);
 }
 
+static void recover_part(struct fleetd *d, struct known *k, const char *part)
+{
+	if (spawn((char *[]){ "lull", "recover", (char *)part, NULL }, &k->child))
+		k->child = 0;
+	else
+		d->status.n_running++;
+	k->is_recovered = k->child != 0;
+}
+
 /*
  * A recorder that was killed leaves what it had not written in shared memory, up to 256 MiB a
  * process. Nobody else would come for it.
  */
 static void recover(struct fleetd *d, struct known *k)
 {
-	struct lull_str report = LULL_STR_INIT;
+	struct lull_str part = LULL_STR_INIT;
 
-	lull_str_addf(&report, "%s.lull.part", k->output);
-	if (spawn((char *[]){ "lull", "recover", report.at, NULL }, &k->child))
-		k->child = 0;
-	else
-		d->status.n_running++;
-	k->is_recovered = k->child != 0;
-	lull_str_release(&report);
+	lull_str_addf(&part, "%s.lull.part", k->output);
+	recover_part(d, k, part.at);
+	lull_str_release(&part);
+}
+
+/* Left by a recorder that ended with the machine, or with a fleetd before us. */
+static void recover_stale(void *ctx, const char *part)
+{
+	struct fleetd *d = ctx;
+	char **tried = d->tried.at;
+	struct known *k;
+	size_t len = strlen(part);
+
+	for (size_t i = 0; i < d->tried.n; i++)
+		if (strcmp(tried[i], part) == 0)
+			return;
+	if (d->status.n_running >= d->o->at_once || len < 10 ||
+	    strcmp(part + len - 10, ".lull.part") != 0)
+		return;
+	/* What cannot be recovered stays until it is too old or too much. */
+	*(char **)lull_vec_push(&d->tried) = lull_strdup(part);
+	k = lull_vec_push(&d->known);
+	*k = (struct known){ .output = lull_strdup(part) };
+	k->output[len - 10] = '\0';
+	recover_part(d, k, part);
 }
 
 static void reap(struct fleetd *d)
@@ -331,7 +359,8 @@ static bool is_busy(const void *ctx, const char *path)
 
 static void keep(struct fleetd *d)
 {
-	struct lull_fleet_bound bound = { d->o->max_bytes, d->o->max_age_ns, is_busy, d };
+	struct lull_fleet_bound bound = { d->o->max_bytes, d->o->max_age_ns, is_busy, recover_stale,
+					  d };
 	struct lull_fleet_kept kept;
 	struct lull_err err;
 
@@ -446,6 +475,7 @@ int lull_fleetd_run(const struct lull_fleetd_options *o, struct lull_err *err)
 	d.start_utc_ns = lull_clock_ns(CLOCK_REALTIME);
 	d.start_ns = boot_ns();
 	lull_vec_init(&d.known, sizeof(struct known));
+	lull_vec_init(&d.tried, sizeof(char *));
 	rc = lull_fleet_read(&d.fleet, o->folder, true, err);
 	d.has_fleet = true;
 	if (!rc)
@@ -462,6 +492,9 @@ int lull_fleetd_run(const struct lull_fleetd_options *o, struct lull_err *err)
 		close(d.signal_fd);
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	}
+	for (size_t i = 0; i < d.tried.n; i++)
+		free(((char **)d.tried.at)[i]);
+	lull_vec_release(&d.tried);
 	lull_vec_release(&d.known);
 	lull_fleet_release(&d.fleet);
 	return rc;

@@ -157,6 +157,27 @@ def what_a_killed_recorder_leaves_is_made_a_report():
     expect("it ends well", daemon.wait(limit()) == 0, daemon.returncode)
 
 
+def what_was_left_long_ago_is_made_a_report():
+    """As after the machine went down in the middle of recordings."""
+    set_up()
+    with open(REPORT, "rb") as f:
+        data = f.read()
+    parts = {"reports/cut.lull.part": data[:len(data) * 2 // 3], "reports/nothing.lull.part": b"", "reports/now.lull.part": data}
+    for path, content in parts.items():
+        with open(path, "wb") as f:
+            f.write(content)
+        if "now" not in path:
+            os.utime(path, (os.path.getmtime(path) - 7200,) * 2)
+    daemon = runner.start([LULL, "fleetd", "--attach", "./attach {pid} {output} 1", "--every", "100ms", "reports"], env=ENV)
+    until(reports, "the report is whole")
+    daemon.send_signal(signal.SIGTERM)
+    expect("it ends well", daemon.wait(limit()) == 0, daemon.returncode)
+    expect("its name", reports() == ["reports/cut.lull"], reports())
+    expect("it can be read", runner.run([LULL, "info", "reports/cut.lull"]).returncode == 0)
+    left = sorted(name for name in os.listdir("reports") if name.endswith(".part"))
+    expect("what is new or empty stays", left == ["nothing.lull.part", "now.lull.part"], left)
+
+
 def words_that_make_no_sense_are_refused():
     set_up()
     for words in (["--share", "0"], ["--budget", "x"], ["--keep-bytes", "1Q"], ["--every", "soon"], ["--attach", "x"],
@@ -201,6 +222,7 @@ TESTS = (
     an_end_waits_for_recordings,
     what_fails_is_tried_less_and_less,
     what_a_killed_recorder_leaves_is_made_a_report,
+    what_was_left_long_ago_is_made_a_report,
     words_that_make_no_sense_are_refused,
 )
 

@@ -4,6 +4,7 @@
 #include "unit/unit.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -229,6 +230,38 @@ static void what_is_being_written_stays(void **state)
 	assert_false(has("d.lull"));
 }
 
+static void note_stale(void *ctx, const char *path)
+{
+	snprintf(ctx, 256, "%s", strrchr(path, '/') + 1);
+}
+
+static void what_nobody_writes_any_more_goes_with_the_oldest(void **state)
+{
+	char stale[256] = "", locked[128];
+	struct lull_fleet_bound bound = { .max_bytes = 250, .on_stale = note_stale, .ctx = stale };
+	struct lull_fleet_kept kept;
+	int fd;
+
+	(void)state;
+	/* A machine went down while these were written; one of them is still locked. */
+	make("a.lull.part", 1000, 20000);
+	make("b.lull", 10, 15000);
+	make("b.lull.part", 1000, 10000);
+	make("c.lull.part", 20, 9000);
+	make("d.lull.part", 50, 9000);
+	make("e.lull", 100, 300);
+	snprintf(locked, sizeof(locked), "%s/d.lull.part", folder);
+	fd = open(locked, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	kept = keep(&bound, 1000000);
+	assert_int_equal(kept.n_removed, 3);
+	assert_int_equal(kept.n_reports, 1);
+	assert_int_equal(kept.n_bytes, 170);
+	assert_true(has("c.lull.part") && has("d.lull.part") && has("e.lull"));
+	assert_string_equal(stale, "c.lull.part");
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +273,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(reports_that_are_too_old_go, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_being_written_stays, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_nobody_writes_any_more_goes_with_the_oldest,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
