@@ -545,6 +545,68 @@ def entries_that_are_not_bound_yet_too():
     calls_of_the_c_library("lazy")
 
 
+# Calls MPI by name, and by addresses that it looks up each time and once.
+MPI = """#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+typedef int barrier(MPI_Comm comm);
+int main(void)
+{
+	barrier *kept = 0;
+	int from = 3, to;
+
+	MPI_Init(NULL, NULL);
+	while (access("end", F_OK)) {
+		barrier *found = (barrier *)dlsym(RTLD_DEFAULT, "MPI_Barrier");
+
+		kept = kept ? kept : access("go", F_OK) ? 0 : found;
+		to = 0;
+		MPI_Allreduce(&from, &to, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		if (to != 3 || found(MPI_COMM_WORLD) || (kept && kept(MPI_COMM_WORLD)))
+			return 1;
+		usleep(1000);
+		fclose(fopen("ready", "w"));
+	}
+	MPI_Finalize();
+	return 3;
+}
+"""
+
+
+def calls_of_mpi(flag):
+    for name in ("ready", "end", "go"):
+        if os.path.exists(name):
+            os.unlink(name)
+    p = compiled("mpi", MPI, f"-Wl,-z,{flag}", compiler="mpicc.mpich")
+    until_file("ready")
+    for n in range(2):
+        a = runner.start([LULL, "attach", "-f", "-o", "a", "-t", "mpi", str(p.pid)], stderr=subprocess.PIPE, text=True)
+        until_recording(p)
+        open("go", "w").close()
+        for _ in range(2):  # a whole round
+            os.unlink("ready")
+            until_file("ready")
+        expect("detached", run([LULL, "detach", str(p.pid)]).returncode == 0)
+        _, err = runner.finish(a)
+        expect("the status", a.returncode == 0, err)
+        sums = stats("mpi_event_sum")
+        expect(f"calls, time {n}", "MPI_Allreduce" in sums and "MPI_Barrier" in sums, sums)
+        ours = [[int(x, 16) for x in m.split()[0].split("-")] for m in maps(p) if "liblull-agent" in m]
+        left = [w for w in words_of(p, "/mpi") for first, last in ours if first <= w < last]
+        expect("no entry of ours", ours and not left, left)
+        # It has looked some up, and they may still be called.
+        os.unlink("ready")
+        until_file("ready")
+    open("end", "w").close()
+    expect("the end of the program", p.wait(runner.limit()) == 3, p.returncode)
+
+
+def calls_of_mpi_are_seen_and_entries_put_back():
+    calls_of_mpi("now")
+    calls_of_mpi("lazy")
+
+
 def a_lively_program_survives_many():
     """ATTACHES in the environment sets how many (default 8); tools/attach-soak looks closer."""
     for name in ("ready", "end"):
@@ -826,6 +888,7 @@ TESTS = (
     a_recorder_that_dies_is_left,
     calls_are_seen_and_entries_put_back,
     entries_that_are_not_bound_yet_too,
+    calls_of_mpi_are_seen_and_entries_put_back,
     a_lively_program_survives_many,
     a_wait_that_was_interrupted_before,
     a_socket_with_a_timeout_waits_on,

@@ -142,6 +142,12 @@ void lull_lib_scan(void);
 /* Begin to watch; once per process image. */
 void lull_lib_start(void);
 
+/*
+ * Put the functions back and watch no more, until the next start. Calls on their way return to the
+ * agent, which stays loaded.
+ */
+void lull_lib_withdraw(void);
+
 /* How a function of this name is recorded; 0 args and decoder PLAIN if nothing is known of it. */
 struct lull_lib_want {
 	bool is_wanted;

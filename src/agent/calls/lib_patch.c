@@ -9,6 +9,9 @@
  * name are traced too. It is not exported: a program that asks for the caller's next definition
  * must be answered by the loader itself, so such calls are forwarded by a jump.
  *
+ * When the agent leaves a program that goes on, all entries get the functions back. Thunks that the
+ * program has looked up stay good: they jump on, and hooks are never used for another function.
+ *
  * Everything happens under the loader's lock, which dl_iterate_phdr() holds.
  */
 #include "agent/calls/lib.h"
@@ -28,7 +31,8 @@
 #define IS_VARIANT_PCS(symbol) ((symbol)->st_other & 0x80)
 
 static struct {
-	bool is_on;
+	_Atomic bool is_on; /* written under the lock */
+	bool has_frames;
 	u64 n_adds, n_subs; /* of the loader, at the last scan */
 	u32 n_hooks;
 	/* Address and name of a function -> its hook + 1, open addressing. */
@@ -240,7 +244,8 @@ static int give_thunk(struct dl_phdr_info *first, size_t size, void *arg)
 	struct lookup *l = arg;
 
 	(void)first, (void)size;
-	l->thunk = thunk_of(l->target, l->name);
+	if (patch.is_on)
+		l->thunk = thunk_of(l->target, l->name);
 	return 1;
 }
 
@@ -260,13 +265,23 @@ static void *find_symbol(void *handle, const char *name)
 	return (void *)(l.thunk ? l.thunk : l.target);
 }
 
+/*
+ * Where the agent leaves again, somebody else's dlsym() stays: it could not be put back. An entry
+ * that is not bound yet points into its own file.
+ */
+static bool is_dlsym(const struct dl_phdr_info *file, u64 present)
+{
+	return !lull_agent.is_late || present == (u64)dlsym || present == (u64)find_symbol ||
+	       lull_loaded_contains(file, present);
+}
+
 /* What belongs into an entry of the offset table instead of what is there; 0: leave it. */
 static u64 replacement(const struct dl_phdr_info *file, const char *name, u64 present)
 {
 	const ElfW(Sym) * own;
 
 	if (strcmp(name, "dlsym") == 0)
-		return (u64)find_symbol;
+		return is_dlsym(file, present) ? (u64)find_symbol : 0;
 	if (!lull_loaded_contains(file, present))
 		return thunk_of(present, name);
 	/* It points into the file itself: to its own function, or it is not bound yet. */
@@ -324,6 +339,8 @@ static int collect(struct dl_phdr_info *file, size_t size, void *unused)
 static int scan_all(struct dl_phdr_info *first, size_t size, void *unused)
 {
 	(void)size, (void)unused;
+	if (!patch.is_on)
+		return 1; /* the agent has left meanwhile */
 	if (first->dlpi_adds == patch.n_adds && first->dlpi_subs == patch.n_subs)
 		return 1;
 	/* Others may have come to the place of a file that went. */
@@ -344,6 +361,45 @@ void lull_lib_scan(void)
 
 	if (patch.is_on)
 		lull_loaded_walk(scan_all, NULL);
+	errno = saved;
+}
+
+/* What was in an entry before us; 0: it is not ours. */
+static u64 original(const struct dl_phdr_info *file, const char *name, u64 present)
+{
+	u64 ix = (present - (u64)lull_lib_thunks) / LULL_LIB_THUNK_BYTES;
+
+	(void)file, (void)name;
+	if (present == (u64)find_symbol)
+		return (u64)dlsym;
+	return ix < patch.n_hooks ? atomic_load(&lull_lib_hooks[ix].target) : 0;
+}
+
+static int take_out(struct dl_phdr_info *file, size_t size, void *unused)
+{
+	(void)unused;
+	if (size >= sizeof(*file) && !lull_loaded_contains(file, (u64)&patch))
+		lull_slots_replace_all(file, original, NULL);
+	return 0;
+}
+
+/* First file of a walk, as in scan_all(). */
+static int take_out_all(struct dl_phdr_info *first, size_t size, void *unused)
+{
+	(void)first, (void)size, (void)unused;
+	patch.is_on = false;
+	patch.n_adds = patch.n_subs = 0;
+	memset(patch.scanned, 0, sizeof(patch.scanned));
+	dl_iterate_phdr(take_out, NULL);
+	return 1;
+}
+
+void lull_lib_withdraw(void)
+{
+	int saved = errno;
+
+	if (patch.is_on)
+		lull_loaded_walk(take_out_all, NULL);
 	errno = saved;
 }
 
@@ -373,7 +429,10 @@ void lull_lib_start(void)
 		lull_issue(LULL_ISSUE_lib_refused, 1);
 		return;
 	}
-	lull_lib_frames_init();
+	/* Once: of the last time that we were here, calls may still be on their way. */
+	if (!patch.has_frames)
+		lull_lib_frames_init();
+	patch.has_frames = true;
 	patch.is_on = true;
 	lull_lib_scan();
 }

@@ -70,4 +70,5 @@ const struct lull_source lull_source_library = {
 	.start = lull_lib_start,
 	.is_of_each_fork = true,
 	.loaded = lull_lib_scan,
+	.withdraw = lull_lib_withdraw,
 };

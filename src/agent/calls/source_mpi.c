@@ -380,6 +380,8 @@ void lull_mpi_returned(struct lull_thread *t, const struct lull_lib_frame *f, u6
 static void start(void)
 {
 	atomic_flag_clear(&mpi.is_busy); /* a fork may have copied it taken */
+	/* Handles may have been used again since the agent was here before. */
+	forget_comms();
 	lull_lib_start();
 }
 
@@ -387,4 +389,5 @@ const struct lull_source lull_source_mpi = {
 	.start = start,
 	.is_of_each_fork = true,
 	.loaded = lull_lib_scan,
+	.withdraw = lull_lib_withdraw,
 };
