@@ -1,6 +1,7 @@
 #include "base/duration.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/time.h"
@@ -83,5 +84,24 @@ int lull_duration_parse(const char *text, u64 *ns, struct lull_err *err)
 					 "\"%s\" is not a time such as 250ms, 1.5s or 1m30s", text);
 	} while (*at);
 	*ns = sum_ns;
+	return LULL_OK;
+}
+
+/* So that nanoseconds fit into their numbers. */
+#define SECONDS_MAX 1000000000u
+
+int lull_duration_seconds(const char *text, f64 *seconds, struct lull_err *err)
+{
+	u64 ns = 0;
+	char *end;
+
+	*seconds = strtod(text, &end);
+	if (end == text || *end || !(*seconds >= 0)) {
+		if (lull_duration_parse(text, &ns, err))
+			return err->code;
+		*seconds = (f64)ns / 1e9;
+	}
+	if (*seconds > SECONDS_MAX)
+		return lull_fail(err, LULL_E_USAGE, "'%s': %u seconds at most", text, SECONDS_MAX);
 	return LULL_OK;
 }

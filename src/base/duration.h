@@ -13,4 +13,7 @@
  */
 int lull_duration_parse(const char *text, u64 *ns, struct lull_err *err);
 
+/* The same in seconds, where a bare number is one of seconds; 30 years at most. */
+int lull_duration_seconds(const char *text, f64 *seconds, struct lull_err *err);
+
 #endif

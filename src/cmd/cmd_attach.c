@@ -23,24 +23,6 @@ struct words {
 	bool tree, force, stats, why, python, quiet;
 };
 
-/* "10s", "500ms"; a bare number is seconds, as for lull profile. */
-static int parse_duration(const char *text, f64 *seconds, struct lull_err *err)
-{
-	u64 ns = 0;
-	char *end;
-
-	*seconds = 0;
-	if (!text)
-		return 0;
-	*seconds = strtod(text, &end);
-	if (!*end && end != text && *seconds >= 0)
-		return 0;
-	if (lull_duration_parse(text, &ns, err))
-		return lull_err_wrap(err, "--duration");
-	*seconds = (f64)ns / 1e9;
-	return 0;
-}
-
 static int understand(struct words *w, struct lull_collector_options *o, struct lull_err *err)
 {
 	char **words = w->trace.at;
@@ -79,7 +61,9 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 	}
 	if (lull_record_duty_parse(w->duty, w->budget, 0, o, err))
 		return err->code;
-	return parse_duration(w->duration, &o->duration_s, err);
+	if (w->duration && lull_duration_seconds(w->duration, &o->duration_s, err))
+		return lull_err_wrap(err, "--duration");
+	return 0;
 }
 
 static void print_done(const struct words *w, const struct lull_collector_result *result, pid_t pid)

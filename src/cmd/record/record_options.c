@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "text/opt.h"
+#include "base/duration.h"
 #include "base/str.h"
 #include "text/term.h"
 #include "cmd/cmd.h"
@@ -30,7 +31,8 @@ struct words {
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *steps, *nvtx_capture, *kill, *output, *session,
 		*debug_symbols;
-	f64 delay, duration;
+	const char *delay_text, *duration_text;
+	f64 delay, duration; /* in seconds */
 	u64 cuda_flush_ms;
 	int cuda_scope, cuda_events;
 	bool cuda_all_calls, um_cpu_faults, um_gpu_faults, flush_on_stop, stop_on_range_end;
@@ -49,7 +51,6 @@ static const char *const mpi_families[] = { "auto", "openmpi", "mpich", NULL };
 static const char *const gpu_metrics[] = { "auto", "none", "nvml", "pm", NULL };
 static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", "lull", NULL };
 enum { CAPTURE_NVTX = 1, CAPTURE_PROFILER_API = 2, CAPTURE_LULL = 3 };
-#define SECONDS_MAX 1000000000u /* 30 years, so that nanoseconds fit into their numbers */
 
 #define PYTHON_HZ_MAX  1000u
 #define NSYS_PYTHON_HZ 2000u /* what scripts for nsys may ask for */
@@ -338,19 +339,24 @@ static int check_numbers(struct words *w, struct lull_collector_options *o, stru
 			PYTHON_HZ_MAX);
 		o->python_rate_hz = PYTHON_HZ_MAX;
 	}
-	if (w->delay < 0 || w->duration < 0)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--delay and --duration are in seconds and cannot be negative");
-	if (w->delay > SECONDS_MAX || w->duration > SECONDS_MAX)
-		return lull_fail(err, LULL_E_USAGE, "--delay and --duration are %u seconds at most",
-				 SECONDS_MAX);
 	if (!w->stop_on_exit && w->duration <= 0)
 		return lull_fail(err, LULL_E_USAGE, "--stop-on-exit=false needs a --duration");
 	return 0;
 }
 
+static int parse_times(struct words *w, struct lull_err *err)
+{
+	if (w->delay_text && lull_duration_seconds(w->delay_text, &w->delay, err))
+		return lull_err_wrap(err, "--delay");
+	if (w->duration_text && lull_duration_seconds(w->duration_text, &w->duration, err))
+		return lull_err_wrap(err, "--duration");
+	return 0;
+}
+
 static int understand(struct words *w, struct lull_collector_options *o, struct lull_err *err)
 {
+	if (parse_times(w, err))
+		return err->code;
 	*o = (struct lull_collector_options){
 		.samples = scope_of(w->sample),
 		.switches = scope_of(w->cpuctxsw),
@@ -522,10 +528,10 @@ static void add_rest(struct table *t, struct words *w)
 {
 	const struct lull_opt opts[] = {
 		OPT_GROUP("When to record"),
-		OPT_F64('y', "delay", "SECONDS", &w->delay,
-			"start recording this long after the program starts"),
-		OPT_F64('d', "duration", "SECONDS", &w->duration,
-			"stop after this long, and end the program"),
+		OPT_STR('y', "delay", "TIME", &w->delay_text,
+			"start recording this long after the program starts: 5, 500ms"),
+		OPT_STR('d', "duration", "TIME", &w->duration_text,
+			"stop after this long, and end the program: 10, 500ms, 2m"),
 		OPT_ENUM('c', "capture-range", &w->capture_range, captures,
 			 "what starts the recording (default: none, it starts immediately)"),
 		OPT_STR(0, "capture-range-end", "MODE", &w->capture_range_end,

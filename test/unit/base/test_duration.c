@@ -47,12 +47,31 @@ static void nonsense_is_refused(void **state)
 	assert_string_equal(err.msg, "\"99999999999h\" is not a time such as 250ms, 1.5s or 1m30s");
 }
 
+static void a_bare_number_may_be_seconds(void **state)
+{
+	struct lull_err err;
+	f64 seconds;
+
+	(void)state;
+	assert_int_equal(lull_duration_seconds("0.5", &seconds, &err), LULL_OK);
+	assert_true(seconds == 0.5);
+	assert_int_equal(lull_duration_seconds("250ms", &seconds, &err), LULL_OK);
+	assert_true(seconds == 0.25);
+	assert_int_equal(lull_duration_seconds("1m30s", &seconds, &err), LULL_OK);
+	assert_true(seconds == 90);
+	assert_int_equal(lull_duration_seconds("1e30", &seconds, &err), LULL_E_USAGE);
+	assert_int_equal(lull_duration_seconds("inf", &seconds, &err), LULL_E_USAGE);
+	assert_int_equal(lull_duration_seconds("-1", &seconds, &err), LULL_E_USAGE);
+	assert_int_equal(lull_duration_seconds("", &seconds, &err), LULL_E_USAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(units_and_fractions_are_exact),
 		cmocka_unit_test(parts_are_added_up),
 		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(a_bare_number_may_be_seconds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
