@@ -79,6 +79,12 @@ static u64 make_pages(struct lull_tracee *t, u64 page, struct lull_attach_block 
 			     (u64[]){ (u64)at, page, PROT_READ | PROT_EXEC }, 3, &result, err))
 		return 0;
 	if (result) {
+		const u64 all[] = { (u64)at, 2 * page };
+		struct lull_err ignored;
+		i64 unmapped;
+
+		if (t->target->calls.munmap)
+			lull_attach_call(t, t->target->calls.munmap, all, 2, &unmapped, &ignored);
 		errno = (int)-result;
 		lull_fail_errno(err, "process %d (%s): it may have no memory with code",
 				(int)t->target->pid, t->target->name);

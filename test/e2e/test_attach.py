@@ -762,7 +762,11 @@ def the_first_program_of_a_container_with_a_filter():
 def a_container_that_forbids_what_is_needed():
     """One sentence, and the program goes on."""
     p, inside = in_a_container("strict", "-DREFUSED=SYS_mprotect", "-DBITS=4")  # memory with code
-    refused(inside, "Operation not permitted")
+    mapped = lambda: sum(1 for line in open(f"/proc/{inside}/maps", encoding="utf-8"))
+    before = mapped()
+    for _ in range(3):
+        refused(inside, "Operation not permitted")
+    expect("no page of ours stays", mapped() == before, (before, mapped()))
     end(p)
 
 
