@@ -403,7 +403,7 @@ $(patsubst test/e2e/test_%.c,need/e2e/%,$(wildcard test/e2e/test_*.c)): need/e2e
 need/e2e/lib: $(if $(HAS_FOREIGN),foreign-guest)
 need/e2e/bench: $(addprefix $(BUILD)/bench/,bench_nvtx bench_osrt bench_lib)
 need/e2e/cudart: sim $(CUDART_GUESTS)
-need/e2e/attach: sim
+need/e2e/attach need/e2e/attach_places: sim $(addprefix $(BUILD)/e2e/,lively part/libneighbour.so nvtx_late_own $(if $(HAS_NVTX),nvtx_late))
 need/e2e/demo need/e2e/gate need/e2e/notebook need/e2e/why need/e2e/sqlite need/e2e/top need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
 need/e2e/demo: $(BUILD)/examples/train
 need/e2e/export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make

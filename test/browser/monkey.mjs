@@ -4,7 +4,7 @@
 //
 // What it did last is printed when something is wrong; the same seed does the same again.
 
-import { check, open, browser, view } from "./support.mjs";
+import { check, open, browser, until, view } from "./support.mjs";
 
 /** A small generator (mulberry32), so that a seed says what happens. */
 function random(seed) {
@@ -74,7 +74,9 @@ export async function monkey(page, seed, isOver, say = () => undefined) {
     }
     done.push(what);
     if (n % 20 === 19) {
-      const isAlive = await page.evaluate(() => !!window.lull && document.querySelectorAll("[data-tab]").length > 5).catch(() => false);
+      // The page may be loading: the choice of another report does that.
+      const look = () => page.evaluate(() => !!window.lull && document.querySelectorAll("[data-tab]").length > 5).catch(() => false);
+      const isAlive = await until(look, "the page is there").catch(() => false);
       const body = await page.innerText(".drawer-body").catch(() => "");
       const bad = page.complaints.filter((c) => !/ERR_UNKNOWN_URL_SCHEME|Failed to launch|status of 4\d\d/.test(c));
       if (bad.length || !isAlive || /That did not work/.test(body)) {

@@ -121,7 +121,19 @@ def n_rows(*tables):
 
 
 def threads(p):
-    return {open(f"/proc/{p.pid}/task/{t}/comm").read().strip() for t in os.listdir(f"/proc/{p.pid}/task")}
+    names = set()
+    for tid in os.listdir(f"/proc/{p.pid}/task"):
+        try:
+            with open(f"/proc/{p.pid}/task/{tid}/comm", encoding="utf-8") as f:
+                names.add(f.read().strip())
+        except OSError:
+            pass  # it has ended
+    return names
+
+
+def is_left(p):
+    """No thread of ours: the last one says that it leaves a moment before it ends."""
+    return not any(name.startswith("lull") for name in threads(p))
 
 
 def maps(p):
@@ -168,14 +180,14 @@ def a_program_that_runs_is_recorded():
 def nothing_stays_but_the_library():
     p = guest()
     expect("the first", attach(p, "-d", "200ms").returncode == 0)
-    names, first = threads(p), maps(p)
-    expect("no thread of ours", not any(n.startswith("lull") for n in names), names)
+    until(lambda: is_left(p), "no thread of ours")
+    first = maps(p)
     for _ in range(4):
         r = attach(p, "-d", "100ms")
         expect("again", r.returncode == 0, r.stderr)
+    until(lambda: is_left(p) and not any("/lull-" in m for m in maps(p)), "no session's memory")
     again = maps(p)
     expect("mapped once", len([m for m in again if "liblull-agent" in m]) == len([m for m in first if "liblull-agent" in m]))
-    expect("no session's memory", not any("/lull-" in m for m in again), [m for m in again if "/lull-" in m])
     end(p)
 
 
@@ -246,7 +258,7 @@ def cuda_is_recorded_and_left():
         expect("their name", "add_one" in sums, sums)
         linked = stats("cuda_kern_exec_sum")
         expect("their calls", "cuLaunchKernel" in linked, linked)
-        expect("no thread of ours", not any(t.startswith("lull") for t in threads(p)), threads(p))
+        until(lambda: is_left(p), "no thread of ours")
     end(p)
     expect("CUPTI was left each time", counted("finalized") == n_attached, open("state", encoding="ascii").read())
 
@@ -325,20 +337,25 @@ def nvtx(name, *words):
     return p
 
 
+def has_both_ranges():
+    found = ranges()
+    return found.get("outer", 0) > 10 and found.get("inner", 0) > 10
+
+
 def ranges_of_nvtx_are_recorded_and_left():
     p = nvtx("nvtx_late")
     for _ in range(2):
-        r = attach(p, "-d", "300ms")
-        expect("the status", r.returncode == 0 and "none lost" in r.stderr, r.stderr)
-        expect("both ranges", ranges().get("outer", 0) > 10 and ranges().get("inner", 0) > 10, ranges())
+        r, _ = attach_until(p, has_both_ranges)
+        expect("what is said", "none lost" in r.stderr, r.stderr)
+        expect("both ranges", has_both_ranges(), ranges())
     expect("not if they are not wanted", attach(p, "-d", "100ms", "-t", "osrt").returncode == 0 and not ranges(), ranges())
     end(p)
 
 
 def ranges_of_nvtx_without_the_headers():
     p = nvtx("nvtx_late_own")
-    expect("the status", attach(p, "-d", "300ms").returncode == 0)
-    expect("both ranges", ranges().get("outer", 0) > 10 and ranges().get("inner", 0) > 10, ranges())
+    attach_until(p, has_both_ranges)
+    expect("both ranges", has_both_ranges(), ranges())
     end(p)
 
 

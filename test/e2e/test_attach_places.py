@@ -18,7 +18,8 @@ import types
 
 import runner
 from runner import expect, run, skip, until
-from test_attach import BUILD, CALM, LULL, attach, compiled, end, guest, maps, rows, said, threads, until_recording, words_of
+from test_attach import (BUILD, CALM, LULL, attach, attach_until, compiled, end, guest, is_left, maps, rows, said, threads,
+                         until_recording, words_of)
 
 MIB = 1 << 20
 
@@ -54,10 +55,6 @@ def works():
 
 def query(text):
     return json.loads(run([LULL, "query", "-f", "json", "a.lull", text], check=True).stdout or "[]")
-
-
-def is_left(p):
-    return not any(name.startswith("lull") for name in threads(p))
 
 
 def goes_on(p):
@@ -121,12 +118,18 @@ def children_leave_nothing_after_the_recorder_was_killed():
     folder = os.path.dirname(next(m.split()[-1] for m in maps(p) if m.endswith("/control")))
     a.kill()
     a.wait()
-    time.sleep(0.1)  # those that were about to make one
-    before = set(os.listdir(folder))
-    time.sleep(1)
-    more = set(os.listdir(folder)) - before
-    shutil.rmtree(folder)
-    expect("no image came", not more, more)
+    looks = []
+
+    def is_the_same():
+        """Nothing has come in the last ten looks."""
+        looks.append(set(os.listdir(folder)))
+        time.sleep(0.1)
+        return len(looks) > 10 and looks[-1] <= looks[-11]
+
+    until(is_the_same, "no image comes")
+    shutil.rmtree(folder, ignore_errors=True)
+    more = looks[-1] - looks[0]
+    expect("no image came but of a child that was about to make one", len(more) <= 2, more)
     until(lambda: is_left(p), "the agent leaves")
 
 
@@ -306,12 +309,16 @@ for _ in range(2):
 def a_loader_and_its_processes_are_recorded():
     p = guest(LOADER)
     children = until(lambda: len(runner.children(p.pid)) == 2 and runner.children(p.pid), "it has its children")
+
+    def sampled():
+        found = query("select distinct p.pid as pid from pysample s join lane l on l.id = s.lane "
+                      "join process p on p.id = l.process")
+        return {row["pid"] for row in found}
+
     for _ in range(2):
-        r = attach(p, "--tree", "-d", "500ms")
-        expect("the status", r.returncode == 0 and "none lost" in r.stderr, r.stderr)
-        found = query("select p.pid as pid, count(*) as n from pysample s join lane l on l.id = s.lane "
-                      "join process p on p.id = l.process group by p.pid")
-        expect("Python stacks of each", {p.pid, *children} <= {row["pid"] for row in found}, (p.pid, children, found))
+        r, _ = attach_until(p, lambda: {p.pid, *children} <= sampled(), "--tree", ms=500)
+        expect("what is said", "none lost" in r.stderr, r.stderr)
+        expect("Python stacks of each", {p.pid, *children} <= sampled(), (p.pid, children, sampled()))
     for child in children:
         until(lambda: is_left(types.SimpleNamespace(pid=child)), "the agent leaves the child")
     end(p)

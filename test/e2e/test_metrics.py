@@ -177,9 +177,7 @@ class Prometheus:
             skip("no prometheus here (Debian's package of that name, 95 MB)")
         with open("prometheus.yml", "w", encoding="ascii") as f:
             f.write(self.CONFIG % target)
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.address = "127.0.0.1:%d" % s.getsockname()[1]
+        self.address = f"127.0.0.1:{runner.free_port()}"
         with open("prometheus.log", "wb") as log:
             runner.start(["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=tsdb",
                           f"--web.listen-address={self.address}"], stdout=log, stderr=log)

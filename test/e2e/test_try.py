@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import textwrap
@@ -461,12 +460,9 @@ class Served(Case):
         """
 
     def serve(self, *options, client=None, server=SERVER):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         self.write("client.py", self.CLIENT)
         return runner.run([LULL, "try", "-q", "--format=json", "--client", client or f"{PYTHON} client.py", *options, PYTHON,
-                           self.write("server.py", server)], env={**self.env(), "PORT": str(port)}, cwd=self.folder.name)
+                           self.write("server.py", server)], env={**self.env(), "PORT": str(runner.free_port())}, cwd=self.folder.name)
 
     def test_requests_are_measured_and_answers_compared(self):
         done = self.serve("--env", "ANY=1", "--env", "MORE=1")
