@@ -247,7 +247,7 @@ def follow():
 
 # ---- wrapping ----
 
-_places = []  # (owner, attribute, original, ours)
+_places = []  # (owner, attribute, original or None if it is inherited, ours)
 
 
 def put(owner, attribute, ours):
@@ -259,8 +259,12 @@ def put(owner, attribute, ours):
 def switch(is_on):
     """Remove all hooks, or put them back: to measure what they cost."""
     for owner, attribute, original, ours in _places:
-        setattr(owner, attribute, ours if is_on else original)
-    _Call.is_off = not is_on
+        if is_on or original is not None:
+            setattr(owner, attribute, ours if is_on else original)
+        elif attribute in owner.__dict__:
+            delattr(owner, attribute)
+    _Call.is_off = not is_on or _Call.has_compiled
+    _set_call(not _Call.is_off)
     _Hooks.set_optimizers(is_on)
     import gc
     if is_on and _agent.gc not in gc.callbacks:
@@ -350,7 +354,8 @@ class _Call:
     module = None  # torch.nn.Module
     original = None
     ours = None
-    is_off = False  # torch.compile is used: its traces must find the original
+    has_compiled = False  # torch.compile is used: its traces must find the original
+    is_off = False  # so that, or all hooks are removed
     names = None
 
 
@@ -417,7 +422,7 @@ def _set_call(is_ours):
 
 
 def _compile_is_used():
-    _Call.is_off = True
+    _Call.has_compiled = _Call.is_off = True
     _set_call(False)
 
 
@@ -944,7 +949,7 @@ def enter_late():
         return
     _agent.tell(PACKAGE)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+        sys.meta_path = [_Finder(), *sys.meta_path]
     switch(True)
     # `torch` comes last, as when it is imported.
     for name in sorted(PATCHES, key=lambda name: name == "torch"):
@@ -956,7 +961,8 @@ def enter_late():
 
 def leave_late():
     """It is about to leave: everything is as before."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, (_Finder, _Own))]
+    # A new list: an import of another thread that goes through the old one must not skip a finder.
+    sys.meta_path = [finder for finder in sys.meta_path if not isinstance(finder, (_Finder, _Own))]
     switch(False)
 
 

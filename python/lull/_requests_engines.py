@@ -237,7 +237,7 @@ def patch_triton(module):
     import builtins
     original = builtins.__build_class__
 
-    def __build_class__(function, name, *bases, **kwargs):
+    def __build_class__(function, name, /, *bases, **kwargs):
         kind = original(function, name, *bases, **kwargs)
         if name == "TritonPythonModel":
             careful(_wrap_model)(kind)

@@ -52,7 +52,8 @@ class _Parts:
     """The answers of a method that gives several."""
 
     def __init__(self, parts, request, context):
-        self._lull = iter(parts), request, context
+        # gRPC asks for the next one, and for nothing else.
+        self._lull = parts if hasattr(parts, "__next__") else iter(parts), request, context
 
     def __iter__(self):
         return self
@@ -75,9 +76,10 @@ class _Parts:
         return getattr(self._lull[0], name)
 
     def __del__(self):
-        # A client that hangs up is not asked for more.
-        if self._lull[1].is_open:
-            self._lull[1].end(_requests.HUNG_UP)
+        # A client that hangs up is not asked for more. There is no request if the parts were none.
+        told = self.__dict__.get("_lull")
+        if told is not None and told[1].is_open:
+            told[1].end(_requests.HUNG_UP)
 
 
 def _of_threads(function, name, moment, is_stream):

@@ -174,6 +174,23 @@ def patch_futures(module):
     ends_with("set_exception")
 
 
+class _Run(_requests._Bound):
+    """What a thread runs; it is gone from the thread then, which would have itself until the next collection otherwise."""
+    __slots__ = ("thread", "own")
+
+    def __init__(self, thread, request):
+        super().__init__(thread.run, request)
+        self.thread, self.own = thread, thread.__dict__.get("run")
+
+    def __call__(self):
+        named = self.thread.__dict__
+        if named.get("run") is self:
+            del named["run"]
+            if self.own is not None:
+                named["run"] = self.own
+        return super().__call__()
+
+
 def patch_threading(module):
     original = module.Thread.start
 
@@ -189,5 +206,5 @@ def patch_threading(module):
             getattr(getattr(thread, "_target", None), "__module__", None) == "concurrent.futures.thread"
         holders = _holders()
         if holders and not of_pool:
-            thread.run = _requests._Bound(thread.run, Batch(holders, None))
+            thread.run = _Run(thread, Batch(holders, None))
     module.Thread.start = start

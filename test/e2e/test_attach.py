@@ -195,12 +195,13 @@ def nothing_stays_but_the_library():
 TRAIN = """
 import os, sys, time
 sys.path.insert(0, "stand-in")
-import torch
+import torch, torch._dynamo
 class Model(torch.nn.Module):
     def forward(self, x): return x
 def places():
     return (torch.nn.Module.__call__, torch.autograd.backward, torch.optim.Optimizer.zero_grad, torch.save,
-            torch.utils.data.DataLoader.__iter__, list(sys.meta_path), len(torch.optim.optimizer._pre))
+            torch.utils.data.DataLoader.__iter__, list(sys.meta_path), len(torch.optim.optimizer._pre),
+            torch._dynamo.eval_frame.OptimizedModule(model)(5))
 model, opt, n = Model(), torch.optim.SGD([1]), 0
 before, open_before = places(), len(os.listdir("/proc/self/fd"))
 for batch in torch.utils.data.DataLoader(range(100000)):
@@ -231,6 +232,16 @@ def phases_of_pytorch_and_nothing_stays():
     expect("three steps", len(re.findall(r"^ +\d+ +[\d,]+ +[\d,]+ +\d+", stats("steps"), re.M)) == 3, stats("steps"))
     attach_until(p, lambda: rows("window"), "--duty", "40%", ms=2000)
     expect("windows", rows("window") >= 1)
+    end(p)
+
+
+def a_class_that_inherits_a_call_does_so_again():
+    """Compiled models of older versions have the call of all modules."""
+    stand_in_torch.write("stand-in", "2.1")
+    p = guest(TRAIN)
+    for _ in range(2):
+        attach_until(p, lambda: n_rows("step")[0] >= 2)
+        expect("steps", n_rows("step")[0] >= 2, info())
     end(p)
 
 
@@ -900,6 +911,7 @@ TESTS = (
     a_forked_child_has_no_cupti,
     programs_with_graphs_keep_cupti,
     phases_of_pytorch_and_nothing_stays,
+    a_class_that_inherits_a_call_does_so_again,
     ranges_of_nvtx_are_recorded_and_left,
     ranges_of_nvtx_without_the_headers,
     nvtx_that_is_called_first_while_attached,

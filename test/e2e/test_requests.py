@@ -345,6 +345,31 @@ class Grpc(Case):
             server.stop(None).wait()
             """)
 
+    def test_parts_that_are_no_iterator(self):
+        """Asked as gRPC asks; what is no iterator at all is refused, and nothing is printed."""
+        self.record("""
+            import sys
+            hooks = sys.modules.get("_lull_requests")
+            class Steps:
+                left = [1, 2]
+                def __next__(self):
+                    if not self.left: raise StopIteration
+                    return self.left.pop()
+            if hooks is not None:
+                grpc = hooks._beside("_requests_grpc")
+                class Context:
+                    def invocation_metadata(self): return ()
+                many = grpc._of_threads(lambda message, context: message, "many", 0, True)
+                parts = many(Steps(), Context())
+                assert [next(parts), next(parts), next(parts, None)] == [2, 1, None]
+                try:
+                    many(3, Context())
+                except TypeError:
+                    pass
+                else:
+                    raise AssertionError("it is no iterator")
+            """)
+
     def test_asyncio(self):
         self.check("""
             import asyncio, grpc.aio, logging
@@ -615,6 +640,34 @@ class Identity(Case):
         expected = {"first": "ab", "first in pool": "ab", "second": "cd", "second in pool": "cd", "after first": "", "after second": "", "of nobody": "",
                     **{f"thread of {n}": n for n in "abcd"}}
         self.assertEqual(owners, {name: sorted(ids[n] for n in of) or [""] for name, of in expected.items()})
+
+    def test_threads_of_requests_are_not_kept(self):
+        """They are as they were when they run, and go with the last that names them."""
+        out, _ = self.record("""
+            import gc, lull, threading, weakref
+            gc.disable()
+            def wait_for(gone):
+                for _ in range(1000):
+                    if gone() is None:
+                        return True
+                    time.sleep(0.01)
+                return False
+            def ran(thread):
+                thread.start()
+                thread.join()
+                return "run" in thread.__dict__, weakref.ref(thread)
+            class Own(threading.Thread):
+                def run(self): print("of its class")
+            def own():
+                thread = threading.Thread()
+                thread.run = lambda: print("of its own")
+                return thread
+            with lull.request("a"):
+                for make in (lambda: threading.Thread(target=print, args=("plain",)), Own, own):
+                    has_run, gone = ran(make())
+                    print(has_run, wait_for(gone))
+            """)
+        self.assertEqual(out, "plain\nFalse True\nof its class\nFalse True\nof its own\nTrue True\n")
 
     def test_queues_of_tasks(self):
         _, report = self.record("""

@@ -206,13 +206,16 @@ class Engines(unittest.TestCase):
         self.module("triton_python_backend_utils", "")
         self.record("""
             import triton_python_backend_utils as pb_utils
-            class TritonPythonModel:
+            class Base:
+                def __init_subclass__(cls, name, function): cls.words = name, function
+            class TritonPythonModel(Base, name="x", function="y"):
                 def execute(self, requests):
                     step("batch")
                     if not all(requests):
                         raise ValueError("of the model")
                     return list(requests)
             model = TritonPythonModel()
+            assert model.words == ("x", "y")
             assert model.execute(["a", "b"]) == ["a", "b"]
             try:
                 model.execute([""])

@@ -240,6 +240,28 @@ class StandIn(Case):
         """)
         self.assertEqual(self.phases(report), {"forward": 2})
 
+    def test_nothing_stays_of_hooks_that_are_removed(self):
+        script = """
+            import sys, torch, torch._dynamo
+            class Model(torch.nn.Module):
+                def forward(self, x): return x
+            kind, switch = torch._dynamo.eval_frame.OptimizedModule, sys.modules["_lull_hooks"].switch
+            model = kind(Model())
+            for is_on in (False, True, False):
+                switch(is_on)
+                assert model(2) == 2 and ("__call__" in kind.__dict__) >= is_on
+            assert torch.nn.Module.__call__ is torch.nn.Module._wrapped_call_impl
+            switch(True)
+            assert torch.nn.Module.__call__ is not torch.nn.Module._wrapped_call_impl
+            torch.compile(model)
+            switch(False)
+            switch(True)
+            assert torch.nn.Module.__call__ is torch.nn.Module._wrapped_call_impl
+        """
+        for version in ("2.1", "2.11"):
+            with self.subTest(version):
+                self.assertEqual(self.phases(self.loop(version, script=script)), {"forward": 1})
+
     def test_each_version_shows_its_compilation(self):
         script = """
             import torch._dynamo
