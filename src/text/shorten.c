@@ -199,9 +199,11 @@ void lull_shorten_name(struct lull_str *to, const char *text, size_t columns)
 	bool is_cpp = text[end] == '(' || strchr(text, '<');
 	struct lull_str name = LULL_STR_INIT;
 
-	/* The end of a path says more than its start. */
-	if (lull_term_columns(text) > columns && is_line(text))
-		text = strrchr(text, '/') + 1;
+	/* The end of a path says more than its start, whatever its folders are named. */
+	if (lull_term_columns(text) > columns && is_line(text)) {
+		lull_shorten_middle(to, strrchr(text, '/') + 1, columns);
+		return;
+	}
 	if (lull_term_columns(text) <= columns || !is_cpp) {
 		lull_shorten_middle(to, text, columns);
 		return;

@@ -34,6 +34,11 @@ static void the_end_or_the_middle_goes(void **state)
 	expect(lull_shorten_name, "[CUDA memcpy Host-to-Device]", 16, "[CUDA memc" DOTS "vice]");
 	expect(lull_shorten_name, "/srv/train/train.py:79", 16, "train.py:79");
 	expect(lull_shorten_name, "/srv/train/train_shapes.py:79", 10, "train_" DOTS ":79");
+	expect(lull_shorten_name, "<torch_package_0>/model/attention_module_long.py:123", 16,
+	       "attention_" DOTS "y:123");
+	expect(lull_shorten_name, "/data/run(1)/long_training_script.py:79", 16,
+	       "long_train" DOTS "py:79");
+	expect(lull_shorten_name, "/data/run(1)/train.py:79", 16, "train.py:79");
 }
 
 static void a_kernel_loses_what_says_least_first(void **state)
