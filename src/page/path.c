@@ -22,13 +22,25 @@ struct unit {
 	u64 key;
 };
 
+/* When a call was, and in which thread: for the search of one that works for others. */
+struct moment {
+	struct lull_span span;
+	u32 thread;
+};
+
+struct wait {
+	struct lull_found found;
+	u32 thread;
+};
+
 struct path {
 	struct lull_timeline *t;
 	struct lull_span span;
 	struct lull_vec works;	/* struct unit, by end */
 	struct lull_vec calls;	/* struct unit */
 	struct lull_map by_key; /* key to call + 1 */
-	struct lull_vec waits;	/* struct lull_found of all threads, by end */
+	struct lull_vec starts; /* struct moment of all calls, by start */
+	struct lull_vec waits;	/* struct wait, by thread and then by end */
 	struct lull_vec *pieces;
 	u64 at_ns;  /* all after it is explained */
 	u32 thread; /* row, if it is in no work */
@@ -45,11 +57,26 @@ static int unit_by_end(const void *a, const void *b)
 	       (x->found.event.end_ns < y->found.event.end_ns);
 }
 
-static int wait_by_end(const void *a, const void *b)
+static int moment_by_start(const void *a, const void *b)
 {
-	const struct lull_found *x = a, *y = b;
+	const struct moment *x = a, *y = b;
 
-	return (x->event.end_ns > y->event.end_ns) - (x->event.end_ns < y->event.end_ns);
+	return (x->span.from_ns > y->span.from_ns) - (x->span.from_ns < y->span.from_ns);
+}
+
+static int wait_by_thread(const void *a, const void *b)
+{
+	const struct wait *x = a, *y = b;
+	u64 x_ns = x->found.event.end_ns, y_ns = y->found.event.end_ns;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x_ns > y_ns) - (x_ns < y_ns);
+}
+
+static u32 thread_of(const struct path *p, u32 lane)
+{
+	return lull_timeline_row(p->t, lull_timeline_lane(p->t, lane)->row)->parent;
 }
 
 /* Add the events of a lane with their keys; blocks are decoded once. */
@@ -88,6 +115,7 @@ static void add_units(struct path *p, u32 lane, struct lull_span span, struct lu
 
 static void add_waits(struct path *p, u32 lane, bool is_call)
 {
+	u32 thread = thread_of(p, lane);
 	struct lull_vec events;
 
 	lull_vec_init(&events, sizeof(struct lull_found));
@@ -98,9 +126,26 @@ static void add_waits(struct path *p, u32 lane, bool is_call)
 			     f->event.class == LULL_CALLS_MEMORY;
 
 		if (waits && f->event.end_ns - f->event.start_ns >= MIN_WAIT_NS)
-			lull_vec_add(&p->waits, f, 1);
+			*(struct wait *)lull_vec_push(&p->waits) = (struct wait){ *f, thread };
 	}
 	lull_vec_release(&events);
+}
+
+static void index_calls(struct path *p)
+{
+	for (u32 i = 0; i < p->calls.n; i++) {
+		const struct unit *call = lull_vec_get(&p->calls, i);
+		const struct lull_tl_event *e = &call->found.event;
+		bool is_new;
+		u32 *at = call->key ? lull_map_add(&p->by_key, call->key, &is_new) : NULL;
+
+		if (at && is_new)
+			*at = i + 1;
+		*(struct moment *)lull_vec_push(&p->starts) = (struct moment){
+			{ e->start_ns, e->end_ns },
+			thread_of(p, call->found.lane),
+		};
+	}
 }
 
 static void collect(struct path *p)
@@ -123,18 +168,13 @@ static void collect(struct path *p)
 		if (!strcmp(kind, "call") || !strcmp(kind, "os") || !strcmp(kind, "gil"))
 			add_waits(p, lane, !strcmp(kind, "call"));
 	}
+	index_calls(p);
 	if (p->works.n)
 		lull_sort(p->works.at, p->works.n, sizeof(struct unit), unit_by_end);
+	if (p->starts.n)
+		lull_sort(p->starts.at, p->starts.n, sizeof(struct moment), moment_by_start);
 	if (p->waits.n)
-		lull_sort(p->waits.at, p->waits.n, sizeof(struct lull_found), wait_by_end);
-	for (u32 i = 0; i < p->calls.n; i++) {
-		const struct unit *call = lull_vec_get(&p->calls, i);
-		bool is_new;
-		u32 *at = call->key ? lull_map_add(&p->by_key, call->key, &is_new) : NULL;
-
-		if (at && is_new)
-			*at = i + 1;
-	}
+		lull_sort(p->waits.at, p->waits.n, sizeof(struct wait), wait_by_thread);
 }
 
 /* ---- pieces ---- */
@@ -153,11 +193,6 @@ static u32 lane_of_thread(const struct path *p, u32 thread)
 		first = first == LULL_NO_ROW ? rows[i].first_lane : first;
 	}
 	return first;
-}
-
-static u32 thread_of(const struct path *p, u32 lane)
-{
-	return lull_timeline_row(p->t, lull_timeline_lane(p->t, lane)->row)->parent;
 }
 
 /* Explain the time back to `from_ns`. */
@@ -221,13 +256,37 @@ static void from_work(struct path *p)
 /* The wait of a thread that ended last. */
 static const struct lull_found *last_wait(const struct path *p)
 {
-	const struct lull_found *waits = p->waits.at;
+	const struct wait *waits = p->waits.at;
+	size_t low = 0, high = p->waits.n;
 
-	for (size_t i = p->waits.n; i > 0; i--)
-		if (waits[i - 1].event.end_ns <= p->at_ns &&
-		    thread_of(p, waits[i - 1].lane) == p->thread)
-			return &waits[i - 1];
-	return NULL;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct wait *w = &waits[mid];
+
+		if (w->thread < p->thread ||
+		    (w->thread == p->thread && w->found.event.end_ns <= p->at_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && waits[low - 1].thread == p->thread ? &waits[low - 1].found : NULL;
+}
+
+/* The first call that started at a moment or later. */
+static size_t first_start(const struct path *p, u64 from_ns)
+{
+	const struct moment *starts = p->starts.at;
+	size_t low = 0, high = p->starts.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (starts[mid].span.from_ns < from_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
 }
 
 /*
@@ -238,21 +297,20 @@ static u32 busy_thread(const struct path *p, const struct lull_found *wait)
 {
 	u64 late_ns = wait->event.end_ns - (wait->event.end_ns - wait->event.start_ns) / 5;
 	u32 best = LULL_NO_ROW, most = 0;
+	const struct moment *call = p->starts.at;
 	struct lull_map counts;
 
 	lull_map_init(&counts);
-	for (size_t i = 0; i < p->calls.n; i++) {
-		const struct unit *call = lull_vec_get(&p->calls, i);
-		const struct lull_tl_event *e = &call->found.event;
-		u32 thread = thread_of(p, call->found.lane), *n;
+	for (size_t i = first_start(p, wait->event.start_ns);
+	     i < p->starts.n && call[i].span.from_ns <= wait->event.end_ns; i++) {
+		u32 *n;
 
-		if (thread == p->thread || e->start_ns < wait->event.start_ns ||
-		    e->end_ns > wait->event.end_ns)
+		if (call[i].thread == p->thread || call[i].span.to_ns > wait->event.end_ns)
 			continue;
-		n = lull_map_add(&counts, thread, NULL);
-		if (++*n > most && e->end_ns >= late_ns) {
+		n = lull_map_add(&counts, call[i].thread, NULL);
+		if (++*n > most && call[i].span.to_ns >= late_ns) {
 			most = *n;
-			best = thread;
+			best = call[i].thread;
 		}
 	}
 	lull_map_release(&counts);
@@ -329,7 +387,8 @@ void lull_path_find(struct lull_timeline *t, struct lull_span span, u32 thread,
 
 	lull_vec_init(&p.works, sizeof(struct unit));
 	lull_vec_init(&p.calls, sizeof(struct unit));
-	lull_vec_init(&p.waits, sizeof(struct lull_found));
+	lull_vec_init(&p.starts, sizeof(struct moment));
+	lull_vec_init(&p.waits, sizeof(struct wait));
 	lull_map_init(&p.by_key);
 	collect(&p);
 	p.thread = thread;
@@ -345,6 +404,7 @@ void lull_path_find(struct lull_timeline *t, struct lull_span span, u32 thread,
 	reverse(pieces, first);
 	lull_vec_release(&p.works);
 	lull_vec_release(&p.calls);
+	lull_vec_release(&p.starts);
 	lull_vec_release(&p.waits);
 	lull_map_release(&p.by_key);
 }
