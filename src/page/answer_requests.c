@@ -2,14 +2,17 @@
  * requests: each request of a server, what its time went to, and why slow ones are slow.
  *
  *	{"n", "p50", "p99", "parts": [[word, meaning], ...], "usual": index,
+ *	 "lengths": {"least", "most", "counts": [n, ...]},
  *	 "causes": [{"part", "because", "fix", "n", "example"}, ...],
  *	 "requests": [[id, start, end, first token or 0, ns of each part ...], ...]}
  *
  * Only those that were answered. Of more than MAX_SHOWN, the slowest half of that and some of the
- * others are told; "usual" and "example" are indexes of these.
+ * others are told; "usual" and "example" are indexes of these. "lengths" counts all of them, in
+ * bins of which each is as many times as long as the one before.
  */
 #include "page/page.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -17,6 +20,7 @@
 #include "request/tail.h"
 
 #define MAX_SHOWN 2000u
+#define N_BINS	  40u
 
 struct shown {
 	const struct lull_requests *q;
@@ -71,6 +75,35 @@ static void put_causes(struct lull_json *j, const struct shown *s,
 	lull_json_end(j);
 }
 
+/* How many take how long; `order` must be sorted. */
+static void put_lengths(struct lull_json *j, const struct shown *s)
+{
+	const struct lull_one_request *all = s->q->all.at;
+	u64 most_ns = s->q->all.n ? lull_request_ns(&all[s->order[0]]) : 1;
+	u64 least_ns = s->q->all.n ? lull_request_ns(&all[s->order[s->q->all.n - 1]]) : 1;
+	u64 counts[N_BINS] = { 0 };
+	f64 scale;
+
+	least_ns = least_ns ? least_ns : 1;
+	scale = N_BINS / log(fmax(1.01, (f64)most_ns / (f64)least_ns));
+	for (size_t i = 0; i < s->q->all.n; i++) {
+		f64 ratio = (f64)lull_request_ns(&all[i]) / (f64)least_ns;
+		f64 bin = ratio > 1 ? floor(scale * log(ratio)) : 0;
+
+		counts[bin < N_BINS ? (u32)bin : N_BINS - 1]++;
+	}
+	lull_json_key(j, "lengths");
+	lull_json_object(j);
+	lull_json_key_u64(j, "least", least_ns);
+	lull_json_key_u64(j, "most", most_ns);
+	lull_json_key(j, "counts");
+	lull_json_array(j);
+	for (u32 i = 0; i < N_BINS; i++)
+		lull_json_u64(j, counts[i]);
+	lull_json_end(j);
+	lull_json_end(j);
+}
+
 static void put_one(struct lull_json *j, const struct lull_one_request *one, u64 origin_ns)
 {
 	lull_json_array(j);
@@ -122,6 +155,7 @@ static void put(struct lull_question *to, const struct lull_requests *q)
 	lull_json_key_u64(&j, "p50", summary.latency.p50_ns);
 	lull_json_key_u64(&j, "p99", summary.latency.p99_ns);
 	lull_json_key_u64(&j, "usual", s.place[tail.usual] - 1);
+	put_lengths(&j, &s);
 	put_causes(&j, &s, &tail);
 	put_all(&j, &s, to->report->timeline->origin_ns);
 	lull_json_end(&j);

@@ -4,7 +4,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { browser, check, comes, lull, open, scratch, settle, sharedPage, state } from "./support.mjs";
+import { browser, check, comes, lull, open, scratch, settle, sharedPage, sharedView, state } from "./support.mjs";
 
 const file = "test/corpus/data/chat_greedy.lull";
 
@@ -35,9 +35,30 @@ async function listing() {
   check(s.selection.end - s.selection.start === longest, "the first is the longest kernel of the run", [s.selection, longest]);
   const answer = await p.evaluate((lane) => window.lull.app.source.ask("events", { lane, by: "name", n: 1000 }), s.selection.lane);
   check(answer.n === n && answer.ns === total && answer.bins.reduce((sum, b) => sum + b[2], 0) === n, "all are counted, once", [answer.n, answer.ns, n, total]);
-  await p.click(".table-foot button");
-  await comes(() => p.$$eval("tbody tr", (r) => r.length), (k) => k === 400, "there are more pages");
+  await p.$eval(".table-foot button", (b) => { b.click(); b.click(); });
+  await comes(() => p.innerText(".table-foot"), (t) => /^400 of/.test(t), "there are more pages");
+  await settle(p);
+  check((await p.$$eval("tbody tr", (r) => r.length)) === 400, "a page comes once for two clicks", await p.innerText(".table-foot"));
   check(p.complaints.length === 0, "nothing in the console", p.complaints);
+}
+
+/** A title of which only the end is in view: other titles come while the mouse is pressed if it scrolls then. */
+async function titleAtTheEdge() {
+  const p = await open(await browser(), (await sharedView(file)).url, { viewport: { width: 1280, height: 420 } });
+  const at = await p.evaluate(async () => {
+    const { timeline } = window.lull;
+    const clip = document.querySelector(".titles-clip").getBoundingClientRect();
+    const title = [...document.querySelectorAll(".titles-scroll .title.group")].find((t) => t.getBoundingClientRect().bottom > clip.top + 30);
+    timeline.scrollTo(timeline.scrollY + title.getBoundingClientRect().bottom - clip.top - 8);
+    return { key: title.dataset.key, isOpen: title.ariaExpanded, x: clip.left + 60, y: clip.top + 4 };
+  });
+  await settle(p);
+  await p.mouse.move(at.x, at.y);
+  await p.mouse.down();
+  await settle(p);
+  await p.mouse.up();
+  const isOpen = () => p.evaluate((key) => document.querySelector(`.titles-scroll [data-key="${key}"]`)?.ariaExpanded, at.key);
+  await comes(isOpen, (is) => is && is !== at.isOpen, "a click on it opens or closes it");
 }
 
 async function kernelDepth() {
@@ -136,6 +157,6 @@ async function sameInAFile() {
 }
 
 export const cases = {
-  events_of_a_row: listing, a_kernel_among_its_kind: kernelDepth, a_step_against_the_median: againstMedian, sums_of_an_area: area,
+  events_of_a_row: listing, a_title_at_the_edge: titleAtTheEdge, a_kernel_among_its_kind: kernelDepth, a_step_against_the_median: againstMedian, sums_of_an_area: area,
   rows_of_sql: sqlJumps, the_same_in_a_file: sameInAFile,
 };

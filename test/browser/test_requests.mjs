@@ -43,6 +43,25 @@ async function served() {
   await panel(await open(await browser(), server.url), path, "server");
 }
 
+/** Thousands: not each has a dot, but the bars count them all. */
+async function of_many() {
+  const n = 5000;
+  const lines = ["process pid=10 name=server has_agent=1", "lane kind=1 process=1 tid=10 name=first",
+    'label name="GET /a" domain=request category=1 api=7', 'label name="200" domain=request category=2 api=7'];
+  for (let i = 1; i <= n; i++) {
+    lines.push(`mark start=${i * 2000}us lane=1 label=1 payload_type=11 payload=${i}`);
+    lines.push(`mark start=${i * 2000 + (i % 10 ? 500 : 1500)}us lane=1 label=2 payload_type=11 payload=${i}`);
+  }
+  const page = await open(await browser(), (await view(report("many", `${lines.join("\n")}\n`))).url);
+  await page.click('[data-tab="requests"]');
+  await until(async () => (await page.locator(".requests").count()) === 1, "the panel is shown");
+  check((await page.locator(".scatter circle").count()) < n / 2, "some are drawn");
+  const bars = await page.$$eval(".histogram rect", (all) => all.map((r) => [r.getAttribute("class"), Number(r.getAttribute("height"))]));
+  check(bars.length === 2 && bars[0][0] === "" && bars[1][0] === "slow" && Math.abs(bars[0][1] / bars[1][1] - 9) < 0.01, "a tenth is slow", bars);
+  const titles = await page.$$eval(".histogram rect title", (all) => all.map((t) => t.textContent.split(": ")[1]).join());
+  check(titles.replace(/\s/g, "") === "4500,500", "how many there are in each bar", titles);
+}
+
 async function in_one_file() {
   const path = trace("tail");
   const file = join(scratch, "requests.html");
@@ -58,4 +77,4 @@ async function without_requests() {
   check(await page.$eval('[data-tab="requests"]', (t) => t.classList.contains("absent")), "the tab says so, too");
 }
 
-await main({ requests_from_the_server: served, requests_in_one_file: in_one_file, without_requests });
+await main({ requests_from_the_server: served, many_requests: of_many, requests_in_one_file: in_one_file, without_requests });

@@ -677,10 +677,14 @@ export class Timeline {
     return true;
   }
 
-  /** The arrow keys go to the next title; rows that are not on the screen scroll into it. */
+  /**
+   * The arrow keys go to the next title; rows that are not on the screen scroll into it. Not by the mouse: other titles
+   * would take the place of the pressed one before it is released, and there would be no click.
+   */
   private followFocus(e: FocusEvent): void {
-    const key = (e.target as HTMLElement).closest<HTMLElement>(TITLE)?.dataset.key;
-    if (key && !this.isRestoring) this.showRow(this.app.rowByKey(key));
+    const el = e.target as HTMLElement;
+    const key = el.closest<HTMLElement>(TITLE)?.dataset.key;
+    if (key && !this.isRestoring && el.matches(":focus-visible")) this.showRow(this.app.rowByKey(key));
   }
 
   private title(p: Placed): HTMLElement {

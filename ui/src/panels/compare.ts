@@ -93,7 +93,10 @@ function causesView(diff: Diff): HTMLElement | null {
   }, { bar: "" }));
 }
 
-const signed = (v: number): string => `${v > 0 ? "+" : "−"}${(100 * Math.abs(v)).toFixed(1)} %`;
+const signed = (v: number): string => `${v > 0 ? "+" : v < 0 ? "−" : "±"}${(100 * Math.abs(v)).toFixed(1)} %`;
+
+/** Of too few steps there is no interval: medians differ, and the change is none. */
+const isTooFew = (d: Decision): boolean => !d.change && !d.interval[0] && !d.interval[1] && d.value[0] !== d.value[1];
 
 /** The sentences of `lull diff`: how much faster, between which limits, and where the bottleneck went. */
 function sentences(diff: Diff): HTMLElement | null {
@@ -101,10 +104,10 @@ function sentences(diff: Diff): HTMLElement | null {
   const idle = diff.idle_share;
   if (!step) return null;
   const ratio = step.change <= 0 ? 1 / (1 + step.change) : 1 + step.change;
-  const limits = `${signed(step.change)}, between ${signed(step.interval[0])} and ${signed(step.interval[1])}`;
+  const limits = isTooFew(step) ? "too few steps to tell" : `on average (${signed(step.change)}, between ${signed(step.interval[0])} and ${signed(step.interval[1])})`;
   const [a, b] = diff.first_cause;
   return h("div", { class: "compare-head" },
-    h("b", null, !step.is_certain ? "No certain change" : step.change <= 0 ? `${ratio.toFixed(2)} × as fast` : `${ratio.toFixed(2)} × as slow`), ` on average (${limits}) · median step ${format.duration(step.value[0])} → ${format.duration(step.value[1])}`,
+    h("b", null, !step.is_certain ? "No certain change" : step.change <= 0 ? `${ratio.toFixed(2)} × as fast` : `${ratio.toFixed(2)} × as slow`), `${isTooFew(step) ? ": " : " "}${limits} · median step ${format.duration(step.value[0])} → ${format.duration(step.value[1])}`,
     idle ? ` · GPU idle ${format.percent(idle.value[0])} → ${format.percent(idle.value[1])} of it` : "",
     a || b ? h("div", null, a === b ? `The bottleneck is ${a} in both.` : `The bottleneck moved from ${a || "nothing"} to ${b || "nothing"}.`) : null);
 }

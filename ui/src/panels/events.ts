@@ -9,6 +9,8 @@ import type { Row } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 
 const PAGE = 200;
+/** The last event that the server begins a page with (MAX_FIRST of answer_events.c). */
+const MAX_FIRST = 100000;
 
 type Order = "start" | "length" | "name";
 
@@ -80,9 +82,19 @@ function tableOf(ctx: Context, s: State, events: Events, draw: () => void): HTML
     await addRows(ctx, body, more);
     nShown += more.rows.length;
     foot.replaceChildren(`${format.count(nShown)} of ${format.count(more.n)} ${more.n === 1 ? "event" : "events"}${more.is_cut ? ", and more that were not counted" : ""} `);
-    if (nShown < more.n && more.rows.length) foot.append(h("button", { onclick: () => void ask(ctx, s, nShown).then(add) }, "more"));
+    if (nShown >= more.n || !more.rows.length) return;
+    foot.append(nShown > MAX_FIRST ? "(another order, or a measured range, shows others)" : moreButton());
   };
-  void add(events);
+  const moreButton = (): HTMLElement => {
+    const button = h("button", {
+      onclick: () => {
+        button.disabled = true; // one page for two clicks
+        void ask(ctx, s, nShown).then(add).catch((e: unknown) => foot.replaceChildren(failure(e), moreButton()));
+      },
+    }, "more");
+    return button;
+  };
+  void add(events).catch((e: unknown) => foot.replaceChildren(failure(e)));
   const heads = HEADS.map(([by, text, cls]) => h("th", { class: cls, "aria-sort": s.by === by ? (s.isDown ? "descending" : "ascending") : undefined },
     h("button", {
       onclick: () => {

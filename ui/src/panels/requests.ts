@@ -14,6 +14,8 @@ interface Requests {
   usual: number;
   /** word, and what it means */
   parts: [string, string][];
+  /** the fastest and the slowest of all, and how many are in each bin between them */
+  lengths: { least: number; most: number; counts: number[] };
   causes: { part: string; because: string; fix: string; n: number; example: number }[];
   /** id, start, end, first token, then the time of each part */
   requests: number[][];
@@ -21,7 +23,6 @@ interface Requests {
 
 const W = 460;
 const H = 130;
-const BINS = 40;
 /** A request is slow if it takes more than this many medians, as in `lull requests`. */
 const SLOW = 1.5;
 const FIRST_PART = 4;
@@ -37,8 +38,7 @@ function colorOf(part: string): string {
 
 /** The fastest, the one in the middle of the scale, and the slowest. */
 function latencies(answer: Requests): [number, number, number] {
-  const times = answer.requests.map(latency);
-  const [least, most] = [Math.max(1, Math.min(...times)), Math.max(...times)];
+  const { least, most } = answer.lengths;
   return [least, Math.sqrt(least * most), most];
 }
 
@@ -52,18 +52,22 @@ function arrivals(answer: Requests): number {
 const axis = (from: number, middle: number, to: number): HTMLElement => h("div", { class: "request-axis" }, [from, middle || (from + to) / 2, to].map((ns) => h("span", null, format.duration(ns))));
 
 function histogram(answer: Requests, pick: (r: number[]) => void): SVGElement {
-  // Widths grow, so that a median and a tail of a hundred medians are both to be seen.
-  const times = answer.requests.map(latency);
-  const least = Math.max(1, Math.min(...times));
-  const ratio = Math.max(1.01, Math.max(...times) / least);
-  const bound = (i: number): number => least * ratio ** (i / BINS);
-  const bins: number[][][] = Array.from({ length: BINS }, () => []);
-  for (const r of answer.requests) bins[Math.min(BINS - 1, Math.floor((BINS * Math.log(Math.max(1, latency(r) / least))) / Math.log(ratio)))].push(r);
-  const tallest = Math.max(...bins.map((b) => b.length));
-  const bars = bins.map((b, i) => (b.length ? s("rect", {
-    class: latency(b[0]) > SLOW * answer.p50 ? "slow" : "", x: (W * i) / BINS, width: W / BINS - 1, y: H - (H * b.length) / tallest, height: (H * b.length) / tallest,
-    onclick: () => pick(b.reduce((a, c) => (latency(c) > latency(a) ? c : a))),
-  }, s("title", null, `${format.duration(bound(i))} to ${format.duration(bound(i + 1))}: ${format.count(b.length)}`)) : null));
+  // Widths grow, so that a median and a tail of a hundred medians are both to be seen. Counts are those of all requests:
+  // of those that are drawn as dots, the slowest are too many.
+  const { least, most, counts } = answer.lengths;
+  const n = counts.length;
+  const ratio = Math.max(1.01, most / least);
+  const bound = (i: number): number => least * ratio ** (i / n);
+  const slowest = new Map<number, number[]>();
+  for (const r of answer.requests) {
+    const i = Math.min(n - 1, Math.floor((n * Math.log(Math.max(1, latency(r) / least))) / Math.log(ratio)));
+    if (latency(r) >= latency(slowest.get(i) ?? r)) slowest.set(i, r);
+  }
+  const tallest = Math.max(...counts);
+  const bars = counts.map((count, i) => (count ? s("rect", {
+    class: bound(i) > SLOW * answer.p50 ? "slow" : "", x: (W * i) / n, width: W / n - 1, y: H - (H * count) / tallest, height: (H * count) / tallest,
+    onclick: () => { const r = slowest.get(i); if (r) pick(r); },
+  }, s("title", null, `${format.duration(bound(i))} to ${format.duration(bound(i + 1))}: ${format.count(count)}`)) : null));
   return s("svg", { viewBox: `0 0 ${W} ${H}`, class: "request-chart histogram", role: "img", "aria-label": "How many requests take how long" }, bars);
 }
 
