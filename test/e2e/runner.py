@@ -10,6 +10,7 @@ It goes on after a case that failed, and ends with status 1 then. Arguments afte
 those whose name contains one of them. Limits are there for what hangs: they are long, LULL_TEST_PATIENCE=N makes them N
 times as long, and no test passes or fails by how long something took.
 """
+import json
 import os
 import re
 import shutil
@@ -89,6 +90,17 @@ def run(words, seconds=120, input=None, check=False, **how):
     if check:
         expect(f"status of {words}", p.returncode == 0, f"{p.returncode}\n{err}")
     return subprocess.CompletedProcess(words, p.returncode, out, err)
+
+
+_said = {}  # what lull doctor finds, by check
+
+
+def can(lull, check):
+    """Whether lull doctor says that this can be recorded here."""
+    if not _said:
+        done = run([lull, "doctor", "--json"])
+        _said.update((f["check"], f) for f in json.loads(done.stdout))
+    return _said[check]["state"] != "no"
 
 
 def free_port():
@@ -261,12 +273,14 @@ def _name_of(test):
     return type(test).__name__ + "." + test._testMethodName[len("test_"):]
 
 
-def _in_folder(function, after):
+def _in_folder(function, before, after):
     """In a folder of its own."""
     def case():
         folder = tempfile.mkdtemp(prefix="lull-test-")
         os.chdir(folder)
         try:
+            if before:
+                before()
             function()
             if after:
                 after()
@@ -285,10 +299,11 @@ def _tests_of(module):
             yield from loader.loadTestsFromTestCase(kind)
 
 
-def main(tests, words, after=None):
+def main(tests, words, after=None, before=None):
     """
     Run all tests, or those that `words` choose, and end. Tests are the name of a module with classes of unittest, or a list
-    of functions; each of these gets an empty folder to run in, and `after` is called there when it has passed.
+    of functions; each of these gets an empty folder to run in, where `before` is called first, which may skip it, and
+    `after` when it has passed.
     """
     lines = Lines()
     words = [w for w in words if not w.startswith("-")]
@@ -303,7 +318,7 @@ def main(tests, words, after=None):
             unittest.TestSuite(t for _, t in chosen).run(result)
         else:
             for name, test in chosen:
-                lines.run(name, _in_folder(test, after))
+                lines.run(name, _in_folder(test, before, after))
     finally:
         _end_all()
     sys.exit(lines.n_failed > 0)
