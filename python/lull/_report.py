@@ -354,9 +354,7 @@ class Diff(dict):
     def change(self) -> float | None:
         """The change of the mean step as a share of it before, None without steps or with too few to tell."""
         step = self.get("step_time_ns")
-        if step is None or (not step["is_certain"] and step["interval"] == [0, 0]):
-            return None
-        return step["change"]
+        return None if step is None else step["change"]
 
 
 class _Interrupts:

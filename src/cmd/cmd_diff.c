@@ -365,8 +365,9 @@ static void put_decision(struct lull_json *j, const char *key, const struct lull
 	lull_json_object(j);
 	put_pair(j, "value", (const f64[2]){ d->before, d->after });
 	lull_json_key(j, "change");
-	lull_json_f64(j, d->change);
-	put_pair(j, "interval", (const f64[2]){ d->low, d->high });
+	lull_json_f64(j, d->has_change ? d->change : NAN);
+	if (d->has_change)
+		put_pair(j, "interval", (const f64[2]){ d->low, d->high });
 	lull_json_key(j, "is_certain");
 	lull_json_bool(j, d->verdict == LULL_PASS || d->verdict == LULL_REGRESSED);
 	lull_json_end(j);
@@ -452,8 +453,10 @@ static void print_json(const struct diff *d, FILE *to)
 
 static const struct lull_property decision[] = {
 	{ "value", "array", "median before and after", NULL },
-	{ "change", "number", "of the mean, as a share of it before; of shares: difference", NULL },
-	{ "interval", "array", "90 % interval of the change", NULL },
+	{ "change", "number",
+	  "of the mean, as a share of it before; of shares: difference; null with few steps",
+	  NULL },
+	{ "interval", "array", "90 % interval of the change; missing with few steps", NULL },
 	{ "is_certain", "boolean", "whether there were enough steps to tell", NULL },
 	{ NULL, NULL, NULL, NULL },
 };

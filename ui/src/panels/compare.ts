@@ -19,8 +19,8 @@ type Pair = [before: number, after: number];
 
 interface Decision {
   value: Pair;
-  change: number;
-  interval: Pair;
+  change: number | null;
+  interval?: Pair;
   is_certain: boolean;
 }
 
@@ -95,19 +95,17 @@ function causesView(diff: Diff): HTMLElement | null {
 
 const signed = (v: number): string => `${v > 0 ? "+" : v < 0 ? "−" : "±"}${(100 * Math.abs(v)).toFixed(1)} %`;
 
-/** Of too few steps there is no interval: medians differ, and the change is none. */
-const isTooFew = (d: Decision): boolean => !d.change && !d.interval[0] && !d.interval[1] && d.value[0] !== d.value[1];
-
 /** The sentences of `lull diff`: how much faster, between which limits, and where the bottleneck went. */
 function sentences(diff: Diff): HTMLElement | null {
   const step = diff.step_time_ns;
   const idle = diff.idle_share;
   if (!step) return null;
-  const ratio = step.change <= 0 ? 1 / (1 + step.change) : 1 + step.change;
-  const limits = isTooFew(step) ? "too few steps to tell" : `on average (${signed(step.change)}, between ${signed(step.interval[0])} and ${signed(step.interval[1])})`;
+  const change = step.change ?? 0;
+  const ratio = change <= 0 ? 1 / (1 + change) : 1 + change;
+  const limits = step.interval ? ` on average (${signed(change)}, between ${signed(step.interval[0])} and ${signed(step.interval[1])})` : ": too few steps to tell";
   const [a, b] = diff.first_cause;
   return h("div", { class: "compare-head" },
-    h("b", null, !step.is_certain ? "No certain change" : step.change <= 0 ? `${ratio.toFixed(2)} × as fast` : `${ratio.toFixed(2)} × as slow`), `${isTooFew(step) ? ": " : " "}${limits} · median step ${format.duration(step.value[0])} → ${format.duration(step.value[1])}`,
+    h("b", null, !step.is_certain ? "No certain change" : change <= 0 ? `${ratio.toFixed(2)} × as fast` : `${ratio.toFixed(2)} × as slow`), `${limits} · median step ${format.duration(step.value[0])} → ${format.duration(step.value[1])}`,
     idle ? ` · GPU idle ${format.percent(idle.value[0])} → ${format.percent(idle.value[1])} of it` : "",
     a || b ? h("div", null, a === b ? `The bottleneck is ${a} in both.` : `The bottleneck moved from ${a || "nothing"} to ${b || "nothing"}.`) : null);
 }
