@@ -59,6 +59,16 @@ async function titleAtTheEdge() {
   await p.mouse.up();
   const isOpen = () => p.evaluate((key) => document.querySelector(`.titles-scroll [data-key="${key}"]`)?.ariaExpanded, at.key);
   await comes(isOpen, (is) => is && is !== at.isOpen, "a click on it opens or closes it");
+  // As the browser does when it finds a word in them.
+  const before = await p.evaluate(() => {
+    const { timeline } = window.lull;
+    timeline.scrollTo(0);
+    document.querySelector(".titles-clip").scrollTop = 30;
+    return timeline.scrollY;
+  });
+  await comes(() => p.evaluate(() => [window.lull.timeline.scrollY, document.querySelector(".titles-clip").scrollTop].join()), (at) => at === "30,0",
+    "rows follow where titles are scrolled");
+  check(before === 0, "they did not scroll before", before);
 }
 
 async function kernelDepth() {

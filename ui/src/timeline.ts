@@ -56,6 +56,7 @@ export class Timeline {
   onMenu: (p: Placed, x: number, y: number) => void = () => undefined;
   private readonly ctx: CanvasRenderingContext2D;
   private readonly titles = h("div", { class: "titles-scroll", role: "tree", "aria-label": "Rows" });
+  private readonly clip = h("div", { class: "titles-clip" }, this.titles);
   private readonly pinnedTitles = h("div", { class: "titles-pinned", role: "tree", "aria-label": "Pinned rows" });
   private readonly thumb = h("div", { class: "thumb" });
   private readonly rowCount = h("span", { class: "row-count", "aria-live": "polite" }, "Rows");
@@ -81,7 +82,7 @@ export class Timeline {
     });
     this.el = h("main", { class: "timeline" },
       h("div", { class: "titles" }, h("div", { class: "corner" }, this.rowCount, filter),
-        this.pinnedTitles, h("div", { class: "titles-clip" }, this.titles)),
+        this.pinnedTitles, this.clip),
       h("div", { class: "canvas-box" }, this.canvas, h("div", { class: "bar" }, this.thumb)));
     app.on("view", () => this.touch());
     app.on("data", () => this.touch());
@@ -97,6 +98,12 @@ export class Timeline {
     });
     for (const box of [this.pinnedTitles, this.titles]) roving(box, TITLE, ["ArrowUp", "ArrowDown"], (el, key) => this.titleKey(el, key));
     this.titles.addEventListener("focusin", (e) => this.followFocus(e));
+    // What the browser finds on the page, or a reader of the screen goes to, it scrolls into view: the rows follow.
+    this.clip.addEventListener("scroll", () => {
+      const by = this.clip.scrollTop;
+      this.clip.scrollTop = 0;
+      if (by) this.scrollTo(this.scrollY + by);
+    });
     new ResizeObserver(() => this.touch()).observe(this.canvas);
     this.dragThumb();
     const loop = (): void => {
