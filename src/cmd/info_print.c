@@ -1,6 +1,7 @@
 /* `lull info` for people. */
 #include "cmd/info.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -106,6 +107,30 @@ static const char *key_of(const struct facts *f, size_t ix)
 	return lull_reader_string(f->r, f->rows[ix].key, NULL);
 }
 
+/*
+ * The value as people read it: with a unit if its key names one, as "cuda.clock_error_ns" does. The
+ * key stays: it is the one of SQL and of JSON.
+ */
+static const char *value_of(const struct facts *f, size_t ix, struct lull_number *number)
+{
+	const char *text = lull_reader_string(f->r, f->rows[ix].value, NULL);
+	const char *key = key_of(f, ix), *unit = key + strlen(key);
+	char *end;
+	u64 value = strtoull(text, &end, 10);
+
+	while (unit > key && isalpha((unsigned char)unit[-1]))
+		unit--;
+	if (end == text || *end || *text == '-')
+		return text;
+	if (strcmp(unit, "bytes") == 0)
+		*number = lull_format_bytes(value);
+	else if (strcmp(unit, "ns") == 0)
+		*number = lull_format_ns(value);
+	else
+		return text;
+	return number->text;
+}
+
 /* Columns that the keys of a group need; *n receives how many there are. */
 static int measure_group(const struct facts *f, const char *group, size_t len, size_t *n)
 {
@@ -128,6 +153,7 @@ static int measure_group(const struct facts *f, const char *group, size_t len, s
 static void print_group(const struct facts *f, const char *group, size_t len, FILE *to)
 {
 	struct lull_str heading = LULL_STR_INIT;
+	struct lull_number number;
 	size_t n;
 	int columns = measure_group(f, group, len, &n);
 
@@ -138,8 +164,7 @@ static void print_group(const struct facts *f, const char *group, size_t len, FI
 								  : lull_str_text(&heading));
 	for (size_t i = 0; i < f->n; i++)
 		if (is_in_group(key_of(f, i), group, len))
-			print_pair_at(to, key_of(f, i) + len + 1,
-				      lull_reader_string(f->r, f->rows[i].value, NULL), columns);
+			print_pair_at(to, key_of(f, i) + len + 1, value_of(f, i, &number), columns);
 	lull_str_release(&heading);
 }
 
