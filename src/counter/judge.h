@@ -12,15 +12,16 @@
  *	LATENCY  nothing is busy: warps wait, for each other, for memory, for results.
  *
  * Every verdict looks at every launch. Those that claim it are sorted by stage, within WASTE by
- * gain, within the others by their order in verdicts.def; the first is the verdict, the others are
- * told besides it.
+ * gain, within the others by their order in verdicts.def. The first is the verdict; the others are
+ * listed after it.
  *
  * Gains:          upper bounds: until the next part of the chip is the limit, nothing else changed.
  * Abstention:     a verdict that lacks a metric says so; if no one claims the launch and something
  *                 was missing, the answer is "unknown" and names what to measure.
  *
  * To add one: verdict_X.c with const struct lull_kverdict lull_verdict_X at its end, VERDICT(X) in
- * verdicts.def, its paragraph in doc/lull-kernel.1.md, its case in test/unit/counter/test_judge.c.
+ * verdicts.def, its cases in test/unit/counter/test_judge.c; then `tools/gen-docs build/lull` for
+ * lull-kernels(7).
  */
 #ifndef LULL_COUNTER_JUDGE_H
 #define LULL_COUNTER_JUDGE_H

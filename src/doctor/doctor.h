@@ -6,7 +6,8 @@
  * the rights of the user is found out by trying, not by reading settings.
  *
  * To add one: a function and a const struct lull_doctor_check lull_doctor_check_X in one of the
- * doctor_*.c files, and CHECK(X) in doctor.def where it should be listed.
+ * doctor_*.c files, CHECK(X) in doctor.def where it should be listed, its name in
+ * doc/lull-doctor.1.md.
  */
 #ifndef LULL_DOCTOR_DOCTOR_H
 #define LULL_DOCTOR_DOCTOR_H

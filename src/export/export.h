@@ -7,7 +7,7 @@
  *
  * To add one:     export_NAME.c with `const struct lull_export lull_export_NAME` at its end,
  *                 the line EXPORT(NAME) in exports.def,
- *                 a round trip or a validator in test/,
+ *                 a class in test/e2e/test_export.py that reads the result with another program,
  *                 its name in doc/lull-export.1.md.
  */
 #ifndef LULL_EXPORT_EXPORT_H

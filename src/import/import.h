@@ -3,7 +3,7 @@
  *
  * What it gives:  the list of formats; recognition by content, not by name; a `.lull` file of a
  *                 foreign one; and a reader for any file that lull can read.
- * What is lost: an importer maps all it can. Events that it cannot map are counted by kind in the
+ * What is lost:   an importer maps all it can. Events that it cannot map are counted by kind in the
  *                 table `issue` (import_unmapped).
  * Damage:         a file that ends in the middle gives what came before, with an issue
  *                 (import_cut).
@@ -12,7 +12,7 @@
  *
  * To add one:     import_NAME.c with `const struct lull_import lull_import_NAME` at its end,
  *                 the line IMPORT(NAME) in imports.def,
- *                 a real file and a damaged one in test/,
+ *                 a test with a real file, and a fuzzer in test/fuzz/,
  *                 its name in doc/lull-import.1.md.
  */
 #ifndef LULL_IMPORT_IMPORT_H

@@ -5,7 +5,7 @@
  * options->job instead of a reader, which is NULL.
  *
  * To add one: report_X.c with const struct lull_report lull_job_report_X at its end, REPORT(X) in
- * job_reports.def, its line in doc/lull-stats.1.md.
+ * job_reports.def, its name in doc/lull-stats.1.md, a case in test/e2e/test_ranks.py.
  */
 #ifndef LULL_JOB_JOB_REPORT_H
 #define LULL_JOB_JOB_REPORT_H

@@ -12,9 +12,10 @@
  *                 of it lies inside.
  *
  * To add one: report_X.c with const struct lull_report lull_report_X at its end, REPORT(X) in
- * reports.def; then `tools/gen-docs build/lull` for the manual, and two folders in
- * test/golden/report/ (empty, and data). The page shows it if .page says where. Sums with the
- * columns everybody knows are a scan and a name: see report_osrt_sum.c.
+ * reports.def; then `tools/gen-docs build/lull` for the manual, and three folders in
+ * test/golden/report/ (with data, with --filter-time, empty). The page shows it if .page says
+ * where. Sums with the columns everybody knows are a scan and a name: see report_osrt_sum.c. A row
+ * per device: see report_overlap.c.
  */
 #ifndef LULL_REPORT_REPORT_H
 #define LULL_REPORT_REPORT_H
@@ -54,7 +55,7 @@ struct lull_report_options {
 
 /* Where the page (src/page/) shows a report. */
 struct lull_report_page {
-	const char *tab;   /* the panel that has it; "timeline": its rows; NULL: none */
+	const char *tab;   /* the panel that has it; "timeline": its numbers; NULL: none */
 	const char *label; /* the words of its button there */
 	const char *names; /* column whose texts are names on the timeline; NULL: "Name" */
 	int place;	   /* among the buttons of the tab; equal ones are as in reports.def */
