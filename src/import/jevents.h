@@ -6,8 +6,9 @@
  * Damage:         an event that is no JSON is skipped and counted. Where the text is cut off or
  *                 cannot be parsed any more, the walk ends; all events before were passed on.
  * Time:           a report's times begin with its first event, which may be the file's last. So the
- *                 begin is guessed from both ends of the file; where the guess was wrong, the walk
- *                 goes to the end without telling events, and lull_jevents_origin() is right then.
+ *                 begin is guessed from both ends of the file. If an event starts before it, the
+ *                 walk goes on to the end without passing events on, and has to be done again
+ *                 (lull_jevents_must_repeat()).
  */
 #ifndef LULL_IMPORT_JEVENTS_H
 #define LULL_IMPORT_JEVENTS_H

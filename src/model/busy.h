@@ -27,8 +27,8 @@ struct lull_busy_piece {
 	u32 track;
 	struct lull_span span; /* never empty */
 	unsigned running;
-	const struct lull_work *before; /* the last work that ended */
-	const struct lull_work *after;	/* the work that begins at the end of an idle piece */
+	const struct lull_work *before; /* ended last; all 0 if none has yet */
+	const struct lull_work *after;	/* begins at the end of an idle piece; NULL for others */
 };
 
 /* Called for each piece; `before` and `after` are valid during the call. */
@@ -44,8 +44,8 @@ u32 *lull_busy_devices(struct lull_reader *r);
 u32 *lull_busy_processes(struct lull_reader *r);
 
 /*
- * Visit the pieces inside `window`; work that crosses its edges is cut. Lanes of track 0 are left
- * out.
+ * Visit the pieces inside `window`; work that crosses its edges is cut. Idle pieces lie between two
+ * pieces of work: before the first and after the last there is none. Lanes of track 0 are left out.
  */
 void lull_busy_run(struct lull_reader *r, const u32 *tracks, struct lull_span window,
 		   lull_busy_visit *visit, void *ctx);

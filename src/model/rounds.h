@@ -5,10 +5,13 @@
  * work of earlier steps to the end of its own work: otherwise steps would be too short if the host
  * runs ahead.
  *
- * Marks:          what the program marks decides if it marks three steps or more that hold most of
- *                 the work. Else every way to cut the run is a candidate
- *                 (model/round/round_find.h), and the one that explains the run best is taken: most
- *                 of the work is in its rounds, and they are alike or of few kinds.
+ * Word:           a round is a step, marked or found. Where nothing is marked, it may be something
+ *                 else that repeats, such as a request.
+ * Marks:          what the program marks decides if it marks two steps or more that hold half of
+ *                 the work or more; then what hooks of its framework saw. Else every way to cut the
+ *                 run is a candidate (model/round/round_find.h), and the one that explains the run
+ *                 best is taken: most of the work is in its rounds, and they are alike or of few
+ *                 kinds.
  * Kinds:          rounds differ in kind if they launch, copy and wait for different things; the
  *                 time they take does not matter. Kind 0 is the usual one.
  * Warm-up:        the first step, and the steps right after it that are far longer than the others
@@ -45,7 +48,7 @@ enum lull_rounds_source {
 	LULL_N_ROUNDS_SOURCES,
 };
 
-/* Kinds of rounds that are told apart; the last one may be a rest. */
+/* Kinds of rounds at most; where there are more, the last one is all others. */
 #define LULL_ROUNDS_MAX_KINDS 8
 
 struct lull_round {

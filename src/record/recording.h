@@ -31,7 +31,7 @@ struct lull_category {
 	char *name;
 };
 
-/* A trouble, counted. */
+/* An issue of the open report, counted. */
 struct lull_trouble {
 	u16 issue;
 	struct lull_process *process; /* NULL: the recorder itself */
@@ -48,9 +48,9 @@ struct lull_recording {
 	/* The report that is open; writer is NULL between reports. */
 	struct lull_writer *writer;
 	u64 epoch_ns;
-	u64 n_events; /* rows so far */
-	i64 own_rank; /* job.h: our own rank, -1 none; and the row of meta that has it, 0 none */
-	u32 rank_row;
+	u64 n_events;		  /* rows so far */
+	i64 own_rank;		  /* of the recorder (session/job_rank.h), -1 none */
+	u32 rank_row;		  /* of the table meta, which says it; 0 none */
 	bool has_job;		  /* the report names its job already */
 	char job[LULL_JOB_BYTES]; /* as a process of ours knows it, "" if none does */
 	struct lull_stacks stacks;
@@ -84,7 +84,7 @@ struct lull_recording {
 	struct lull_intern
 		schema_texts; /* of all processes: forked ones have those of their parents */
 
-	/* nccl.c. */
+	/* decode_nccl.c. */
 	struct lull_map nccl_labels;  /* label of the open report -> index + 1 in text_list */
 	struct lull_vec nccl_layouts; /* struct lull_nccl_layout */
 	struct lull_vec nccl_comms;   /* struct lull_nccl_comm */
@@ -138,7 +138,7 @@ void lull_recording_watch(struct lull_recording *r, struct lull_pulse *pulse);
 /* Append a fact row. */
 void lull_recording_add(struct lull_recording *r, enum lull_table table, const void *row);
 
-/* Count a trouble; `process` may be NULL, `detail` too (the first one given is kept). */
+/* Count an issue; `process` may be NULL, `detail` too (the first one given is kept). */
 void lull_recording_issue(struct lull_recording *r, enum lull_issue issue,
 			  struct lull_process *process, u64 n, const char *detail);
 

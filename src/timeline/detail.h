@@ -17,8 +17,7 @@ struct lull_detail *lull_detail_new(struct lull_timeline *t);
 void lull_detail_free(struct lull_detail *d);
 
 /*
- * Fold what touches `span` on a lane at level `log2`; `fold` was begun at that level and is
- * finished here.
+ * Fold what touches `span` on a lane, at the level that `fold` was begun with; it is finished here.
  */
 void lull_detail_fold(struct lull_timeline *t, u32 lane, struct lull_span span,
 		      struct lull_fold *fold);

@@ -3,11 +3,12 @@
  *
  *	t = lull_timeline_new(reader, &options);
  *	t->rows, t->lanes, t->curves			(what there is)
- *	lull_detail_fold(t, lane, level, span, &fold)	(timeline/detail.h)
+ *	lull_detail_fold(t, lane, span, &fold)		(timeline/detail.h)
  *	lull_timeline_free(t);
  *
  * Rows:           what has a title: a device, a process, a thread, and below them what happened
- *                 there. A row has lanes (lines), each with levels of detail (timeline/fold.h).
+ *                 there. A row has lanes, which are lines of the picture, each with levels of
+ *                 detail (timeline/fold.h). The report's lanes (threads, streams) are groups here.
  * Index:          made by decoding the columns once; for large reports it is kept beside them
  *                 (timeline/store.h), so that the next time begins at once.
  * Details:        what is finer than the levels is read from the report's blocks, of which the

@@ -9,7 +9,7 @@
  *	lull_try_release(&t);
  *
  * What it does:  one run of the program as it is; a choice of remedies, from `lull why` on a short
- *                recording (try_choose.h); all of them by turns (contest.h); then the good ones
+ *                recording (try_choose.c); all of them by turns (contest.h); then the good ones
  *                together, as long as that gains.
  * Correctness:   losses of the first steps are compared with those of the program as it is. A
  *                remedy that changes them by more than it promises is out, however fast it is.

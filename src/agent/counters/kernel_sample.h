@@ -1,8 +1,8 @@
 /*
  * kernel_sample - samples of the program counter of a launch (--section source).
  *
- * The hardware reads counters or takes samples, not both: a session does one of them. All functions
- * are for the thread that holds (kernel.c).
+ * The hardware reads counters or takes samples, not both: a session does one of them. Only the
+ * thread whose launch is being measured calls these (the holder of counters.c).
  */
 #ifndef LULL_AGENT_COUNTERS_KERNEL_SAMPLE_H
 #define LULL_AGENT_COUNTERS_KERNEL_SAMPLE_H

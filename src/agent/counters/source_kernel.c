@@ -1,8 +1,8 @@
 /*
  * kernel: counters of chosen launches, in place of what the CUDA source records.
  *
- * The work is done by kernel.c, which source_cuda.c switches on. Here the wish is read: before the
- * program names its first range.
+ * The work is done by counters.c, which source_cuda.c switches on. Here the request is read, which
+ * says what to measure (wire/kwish.h): before the program names its first range.
  */
 #include "agent/core/source.h"
 

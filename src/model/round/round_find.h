@@ -19,7 +19,7 @@
 #define LULL_LOOP_LOOK	  500000
 #define LULL_LOOP_NO_ITEM 255 /* in buckets: neither starts work nor waits */
 
-/* Median and share of what a candidate's rounds hold. */
+/* One way to cut the run into rounds (a candidate), and how good it is. */
 struct lull_loop {
 	struct lull_vec marks; /* u64: where rounds begin on the host, sorted */
 	u64 last_ns;	       /* end of the last one */
@@ -28,7 +28,7 @@ struct lull_loop {
 	u32 n_grouped; /* launches that were put together, if nothing says where rounds begin */
 	/* Filled in by lull_loop_judge(). */
 	u8 *kinds;	 /* by round */
-	u32 n_kinds;	 /* the last one may be a rest */
+	u32 n_kinds;	 /* the last one may be all others */
 	u32 n_judged;	 /* rounds that were looked at */
 	u32 n;		 /* of them, those that hold something */
 	f64 covered;	 /* share of the device's work and of the launches, whichever is less */
