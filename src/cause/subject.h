@@ -19,7 +19,7 @@
 #include "model/unit.h"
 #include "trace/reader.h"
 
-/* Why time could not be told. */
+/* Why a piece of time has no known cause. */
 enum lull_blind {
 	LULL_BLIND_UNLINKED,   /* the call is not in the recording */
 	LULL_BLIND_DEVICE,     /* launched, device empty, still not begun */

@@ -28,14 +28,14 @@ struct lull_changepoint {
 	size_t ix;  /* the first value of the new level */
 	f64 before; /* medians of the levels */
 	f64 after;
-	f64 change; /* of the mean, as a share of it before; of shares: the difference */
+	f64 change; /* of the mean: after / before - 1; if values are shares, after - before */
 	f64 low;    /* 90 % interval of the change */
 	f64 high;
 };
 
 struct lull_changepoints {
 	struct lull_vec all; /* struct lull_changepoint, by ix */
-	f64 noise;	     /* standard deviation of a value, as a share; of shares: in points */
+	f64 noise; /* standard deviation of a value, as a share of it; of shares: their unit */
 };
 
 /* Look for changes in n values; `is_share` compares differences, else ratios where it can. */

@@ -1,5 +1,5 @@
 /*
- * span - lifetimes: of the recording, and of each thread.
+ * span - a stretch of time; and those of the recording and of each thread.
  */
 #ifndef LULL_MODEL_SPAN_H
 #define LULL_MODEL_SPAN_H

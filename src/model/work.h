@@ -34,7 +34,7 @@ enum lull_work_kind {
 #define LULL_WORK_WANT_CALL  1u /* process and correlation */
 #define LULL_WORK_WANT_BYTES 2u /* size_bytes, the kinds of memory and is_async */
 
-/* memcpy.src_kind and its kin. */
+/* memcpy.src_kind, dst_kind and memset.memory_kind. */
 enum lull_memory_kind {
 	LULL_MEMORY_PAGEABLE = 1,
 	LULL_MEMORY_PINNED = 2,

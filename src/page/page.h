@@ -133,7 +133,7 @@ const struct lull_answer *lull_answer_find(const char *name);
 int lull_page_answer(struct lull_page *page, const struct lull_answer *answer,
 		     const struct lull_args *args, FILE *to, struct lull_err *err);
 
-/* Open a report of the page, index and all; *path and name are borrowed. */
+/* Open a report and its timeline for the page; path and name are borrowed. */
 int lull_page_add(struct lull_page *page, const char *path, const char *name,
 		  const struct lull_timeline_options *options, struct lull_err *err);
 

@@ -6,8 +6,8 @@
  *           a session it points to a zeroed page, so hooks need no check for that.
  * Life:     OFF -> (constructor finds LULL_SESSION) -> ON. A forked child starts again with its
  *           own image. The agent does not return to OFF: control->record alone decides what is
- *           recorded. Only where `lull attach` brought it into a running program it does, as
- *           often as it is brought (late.c).
+ *           recorded. The exception is `lull attach`: the agent comes into a running program,
+ *           leaves it (OFF), and may come again (late.c).
  * Errors:   counted with lull_issue(); never printed, never fatal.
  */
 #ifndef LULL_AGENT_CORE_AGENT_H
@@ -63,8 +63,8 @@ bool lull_agent_ready(void);
 void lull_agent_settle(void);
 
 /*
- * Give these bytes of the image memory now: later, a full /dev/shm would be a SIGBUS in the
- * guest. Legal anywhere.
+ * Give these bytes of the image memory now. Later, a full /dev/shm would be a SIGBUS in the
+ * program. Legal anywhere; false if there is none.
  */
 bool lull_agent_back(u64 off_bytes, u64 size_bytes);
 
@@ -118,7 +118,7 @@ void lull_modules_scan(void);
 /* Report all of them, also those that were reported: the image is new. */
 void lull_modules_again(void);
 
-/* Report all of them again, without a look: a forked child has an image of its own. */
+/* The same from the agent's own list, without asking the loader: for a forked child. */
 void lull_modules_repeat(void);
 
 #endif

@@ -46,7 +46,7 @@ u32 lull_cuda_n_held(void);
 bool lull_cuda_mark_held(void);
 void lull_cuda_take_finished(void);
 
-/* CUPTI was sent away: what it has not given back it never will. */
+/* CUPTI was detached: buffers that it still has never come back. */
 void lull_cuda_forget_out(void);
 
 /*

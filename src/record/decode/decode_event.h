@@ -4,7 +4,7 @@
  * One function per line of wire/wire.def, named lull_decode_NAME; the table in decode_event.c is
  * made from that list, so a new event is one function and one line.
  *
- * Outside a report only events marked (always) have an effect.
+ * While no report is open only events that wire.def marks (always) have an effect.
  */
 #ifndef LULL_RECORD_DECODE_DECODE_EVENT_H
 #define LULL_RECORD_DECODE_DECODE_EVENT_H

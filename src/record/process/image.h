@@ -5,9 +5,8 @@
  *                 the agent only after lull_image_release(), when the caller has what it read
  *                 safely in a file.
  * What it checks: every size and offset; a chunk whose bytes make no sense is skipped to its end
- * and counted.
- *                 Data is copied with pread, so that a file that shrinks is an error and not a
- *                 SIGBUS.
+ *                 and counted. Data is copied with pread, so that a file that shrinks is an error
+ *                 and not a SIGBUS.
  * Ownership:      the event passed to the callback is valid during the call only.
  */
 #ifndef LULL_RECORD_PROCESS_IMAGE_H
@@ -32,7 +31,7 @@ struct lull_image_file {
 	struct lull_slot *slots;
 	struct lull_chunk *chunks;
 	u32 n_slots, n_entries; /* of the two tables, that have memory for certain */
-	u32 n_chunks;		/* as the head said at first; it is the guest's to change */
+	u32 n_chunks;		/* as the head said at first; the program could change it */
 	struct lull_chunk_place *places; /* one per chunk */
 	struct lull_vec order;		 /* scratch: chunks to look at, by seq */
 	u8 *buffer;			 /* one chunk */
