@@ -67,7 +67,7 @@ LULL_LIBS := $(call link_libs,$(LIBS) $(if $(STATIC),$(LIBS_OF_LIBS))) -l:libsup
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
-TEST_PACKAGES = libcmocka-dev libbz2-dev patch musl-tools python3 python3-pip python3-torch python3-uvicorn python3-fastapi python3-flask python3-aiohttp python3-hypercorn python3-grpcio python3-pandas zsh fish sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+TEST_PACKAGES = curl libcmocka-dev libbz2-dev patch musl-tools python3 python3-pip python3-torch python3-uvicorn python3-fastapi python3-flask python3-aiohttp python3-hypercorn python3-grpcio python3-pandas zsh fish sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)

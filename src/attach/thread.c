@@ -99,18 +99,21 @@ static bool is_continuable(u64 number)
 	return number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_futex;
 }
 
-/*
- * A wait that was interrupted, by a stop or by Ctrl-Z, has the arguments of the call that it was.
- * Which one, the instruction says that loaded its number, shortly before.
- */
-static void name_continued(pid_t pid, struct lull_seen_call *call)
+static bool is_in_libc(const struct lull_attach_target *target, u64 pc)
+{
+	return pc - target->libc.start < target->libc.end - target->libc.start;
+}
+
+/* The number that an instruction shortly before the call loads; 0 if there is none. */
+static u64 number_in_code(const struct lull_attach_target *target,
+			  const struct lull_seen_call *call)
 {
 	u8 code[40];
 	u32 word, at = sizeof(code) - sizeof(word);
-	u64 number = call->number;
+	u64 number = 0;
 
-	if (!lull_attach_read(pid, call->pc - sizeof(code), code, sizeof(code)))
-		return;
+	if (!lull_attach_read(target->pid, call->pc - sizeof(code), code, sizeof(code)))
+		return 0;
 	while (at >= 5 && !is_continuable(number)) {
 		at -= LOAD_STEP;
 		memcpy(&word, code + at, sizeof(word));
@@ -122,12 +125,45 @@ static void name_continued(pid_t pid, struct lull_seen_call *call)
 		number = (word & 0x7fe0001f) == 0x52800008 ? word >> 5 & 0xffff : number;
 #endif
 	}
-	if (is_continuable(number))
+	return is_continuable(number) ? number : 0;
+}
+
+/* glibc 2.41 and later has one function for all waits, which gets the number on the stack. */
+static u64 number_on_stack(const struct lull_attach_target *target,
+			   const struct lull_seen_call *call)
+{
+#ifdef __x86_64__
+	u64 words[8];
+
+	if (!is_in_libc(target, call->pc) ||
+	    !lull_attach_read(target->pid, call->sp, words, sizeof(words)))
+		return 0;
+	for (u32 i = 0; i + 1 < LULL_COUNT_OF(words); i++)
+		if (is_in_libc(target, words[i]) && is_continuable(words[i + 1]))
+			return words[i + 1];
+#else
+	(void)target, (void)call;
+#endif
+	return 0;
+}
+
+/*
+ * A wait that was interrupted, by a stop or by Ctrl-Z, has the arguments of the call that it was.
+ * Which one has to be found.
+ */
+static void name_continued(const struct lull_attach_target *target, struct lull_seen_call *call)
+{
+	u64 number = number_in_code(target, call);
+
+	if (!number)
+		number = number_on_stack(target, call);
+	if (number)
 		call->number = number;
 }
 
 /* What the thread does: "running", or "NUMBER ARG... SP PC". */
-static void read_call(pid_t pid, pid_t tid, struct lull_seen_call *call)
+static void read_call(const struct lull_attach_target *target, pid_t tid,
+		      struct lull_seen_call *call)
 {
 	struct lull_str text = LULL_STR_INIT;
 	char path[64];
@@ -135,7 +171,7 @@ static void read_call(pid_t pid, pid_t tid, struct lull_seen_call *call)
 	u64 *a = call->args;
 
 	memset(call, 0, sizeof(*call));
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)target->pid, (int)tid);
 	if (lull_file_read(path, &text) &&
 	    sscanf(text.at,
 		   "%" SCNd64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
@@ -145,7 +181,7 @@ static void read_call(pid_t pid, pid_t tid, struct lull_seen_call *call)
 		call->number = (u64)number;
 		call->is_known = true;
 		if (call->number == SYS_restart_syscall)
-			name_continued(pid, call);
+			name_continued(target, call);
 	}
 	lull_str_release(&text);
 }
@@ -198,8 +234,21 @@ static int by_rank(const void *a, const void *b)
 	return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : x->tid - y->tid;
 }
 
-static void list_threads(pid_t pid, struct lull_vec *list)
+/* What a thread did when it was listed or stopped before, if it has not gone on since. */
+static void recall(const struct lull_vec *earlier, struct candidate *c)
 {
+	const struct candidate *all = earlier->at;
+
+	for (size_t i = earlier->n; i-- > 0 && c->call.number == SYS_restart_syscall;)
+		if (all[i].tid == c->tid && all[i].call.sp == c->call.sp &&
+		    all[i].call.pc == c->call.pc && is_continuable(all[i].call.number))
+			c->call = all[i].call;
+}
+
+static void list_threads(const struct lull_attach_target *target, const struct lull_vec *earlier,
+			 struct lull_vec *list)
+{
+	pid_t pid = target->pid;
 	char path[64];
 	struct dirent *e;
 	DIR *dir;
@@ -214,7 +263,8 @@ static void list_threads(pid_t pid, struct lull_vec *list)
 
 		if (state != 'S' && state != 'R')
 			continue;
-		read_call(pid, tid, &c.call);
+		read_call(target, tid, &c.call);
+		recall(earlier, &c);
 		c.rank = rank_of(&c.call);
 		lull_vec_add(list, &c, 1);
 	}
@@ -341,8 +391,7 @@ static bool is_stack_safe(struct lull_tracee *t, struct code *code)
 	 * jump into others, as pthread_join() does into one that frees a stack under a lock.
 	 */
 	if (is_safe && !is_waiting(t) &&
-	    (t->target->has_own_malloc ||
-	     regs.pc - t->target->libc.start < t->target->libc.end - t->target->libc.start))
+	    (t->target->has_own_malloc || is_in_libc(t->target, regs.pc)))
 		is_safe = no(t, "in the C library or an allocator, and does not wait");
 	return is_safe;
 }
@@ -358,12 +407,28 @@ static bool is_continued(const struct lull_tracee *t)
 		t->seen.sp != lull_attach_sp(&t->regs));
 }
 
+/* glibc 2.41 and later has one function for all waits; on aarch64 it gets the number in x6. */
+static void name_by_register(struct lull_tracee *t)
+{
+#ifdef __aarch64__
+	u64 number = t->regs.regs[6];
+
+	if (t->seen.is_known && t->seen.number == SYS_restart_syscall &&
+	    t->seen.sp == lull_attach_sp(&t->regs) && is_in_libc(t->target, t->seen.pc) &&
+	    is_continuable(number))
+		t->seen.number = number;
+#else
+	(void)t;
+#endif
+}
+
 static bool is_safe_point(struct lull_tracee *t, struct code *code)
 {
 	u8 byte;
 
 	if (!lull_attach_get_regs(t, &t->regs) || !lull_attach_unbreak(t))
 		return no(t, "without registers");
+	name_by_register(t);
 	if (!lull_attach_read(t->target->pid, lull_attach_sp(&t->regs) - ROOM_BYTES, &byte, 1))
 		return no(t, "at the end of its stack");
 	if (is_continued(t) || (t->seen.is_known && t->seen.number == SYS_restart_syscall))
@@ -409,7 +474,7 @@ static bool stop(struct lull_tracee *t)
 	struct lull_seen_call before = t->seen;
 
 	/* Once more: it may have gone on since the list was made. */
-	read_call(t->target->pid, t->tid, &t->seen);
+	read_call(t->target, t->tid, &t->seen);
 	/* The kernel continues a wait by a call of its own: this one. */
 	if (t->seen.is_known && t->seen.number == SYS_restart_syscall && before.is_known &&
 	    before.sp == t->seen.sp && before.pc == t->seen.pc)
@@ -483,16 +548,20 @@ static bool is_alive(pid_t pid)
 
 int lull_attach_stop(struct lull_tracee *t, u64 until_ns, u32 *n_tries, struct lull_err *err)
 {
-	struct lull_vec list;
+	struct lull_vec list, earlier; /* struct candidate */
 	struct code code;
 	bool is_there;
 	int rc = 0;
 
 	snprintf(t->why, sizeof(t->why), "in a call that cannot be interrupted");
 	lull_vec_init(&list, sizeof(struct candidate));
+	lull_vec_init(&earlier, sizeof(struct candidate));
 	open_code(&code, t->target->pid);
 	do {
-		list_threads(t->target->pid, &list);
+		list_threads(t->target, &earlier, &list);
+		earlier.n = 0;
+		if (list.n)
+			lull_vec_add(&earlier, list.at, list.n);
 		for (size_t i = 0; i < list.n && !rc; i++) {
 			++*n_tries;
 			rc = try_thread(t, lull_vec_get(&list, i), &code, err);
@@ -510,6 +579,7 @@ int lull_attach_stop(struct lull_tracee *t, u64 until_ns, u32 *n_tries, struct l
 			       "safely; the last one was %s; nothing was changed, try again",
 			       (int)t->target->pid, t->target->name, t->why);
 	lull_vec_release(&list);
+	lull_vec_release(&earlier);
 	close_code(&code);
 	return rc > 0 ? 0 : rc;
 }

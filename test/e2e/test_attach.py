@@ -3,6 +3,7 @@
 
 Usage: test_attach.py BUILD [NAME...]
 """
+import atexit
 import ctypes
 import ctypes.util
 import json
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import runner
@@ -841,23 +843,33 @@ def a_stopped_program_is_refused():
     end(p)
 
 
-def another_users_program_is_refused():
+def for_others():
+    """A copy of lull that every user can start, wherever this tree lies, and a folder in which every user can write."""
     if os.geteuid() != 0:
         skip("only root can be another user")
+    folder = tempfile.mkdtemp(prefix="lull-others-")
+    os.chmod(folder, 0o755)
+    os.chmod(".", 0o777)
+    for path in (LULL, os.path.join(BUILD, "liblull-agent.so")):
+        os.chmod(shutil.copy(path, folder), 0o755)
+    atexit.register(shutil.rmtree, folder, True)
+    return os.path.join(folder, "lull")
+
+
+def another_users_program_is_refused():
+    lull = for_others()
     p = guest(CALM)
-    r = run([LULL, "attach", "-d", "1s", "-o", "/nowhere/r", str(p.pid)],
+    r = run([lull, "attach", "-d", "1s", "-o", "/nowhere/r", str(p.pid)],
             preexec_fn=lambda: os.setuid(65534))
     expect("the refusal", r.returncode == 1 and "belongs to another user" in r.stderr, (r.returncode, r.stderr))
     end(p)
 
 
 def a_program_that_hides_its_memory_is_refused():
-    if os.geteuid() != 0:
-        skip("only root can be another user")
-    os.chmod(".", 0o777)
+    lull = for_others()
     hides = GUEST.replace("import os,", "import ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE\nimport os,", 1)
     p = guest(hides, python="/usr/bin/python3", preexec_fn=lambda: os.setuid(65534))
-    r = run([LULL, "attach", "-d", "1s", "-o", "r", str(p.pid)], preexec_fn=lambda: os.setuid(65534))
+    r = run([lull, "attach", "-d", "1s", "-o", "r", str(p.pid)], preexec_fn=lambda: os.setuid(65534))
     expect("the refusal", r.returncode == 1 and ("not dumpable" in r.stderr or "ptrace_scope" in r.stderr), (r.returncode, r.stderr))
     end(p)
 
@@ -873,11 +885,9 @@ def root_without_the_right_is_told_so():
 
 
 def root_attaches_to_the_program_of_a_user():
-    if os.geteuid() != 0:
-        skip("only root can be another user")
-    os.chmod(".", 0o777)
+    lull = for_others()
     p = guest(python="/usr/bin/python3", preexec_fn=lambda: os.setuid(65534))
-    r, _ = attach_until(p, lambda: rows("pysample"))
+    r, _ = attach_until(p, lambda: rows("pysample"), lull=lull)
     expect("the report", rows("pysample") > 0, r.stderr)
     end(p)
 

@@ -136,17 +136,12 @@ static void leave(const char *how)
 	pause();
 }
 
-/* At full speed every thread goes to its limit. */
-static void wait_for_all(int n_threads)
+static int have_all(int n_threads, unsigned long long n_marks)
 {
-	int n_done = 0;
-
-	while (n_done < n_threads) {
-		usleep(1000);
-		n_done = 0;
-		for (int i = 0; i < n_threads; i++)
-			n_done += counts[i] >= LIMIT;
-	}
+	for (int i = 0; i < n_threads; i++)
+		if (counts[i] < n_marks)
+			return 0;
+	return 1;
 }
 
 static int map_counts(const char *path)
@@ -180,9 +175,12 @@ int main(int argc, char **argv)
 		pthread_create(&thread, NULL, emit, (void *)i);
 		pthread_detach(thread);
 	}
+	/* On a busy machine threads may not have begun by now. */
+	guest_wait_for(have_all(n_threads, 1));
 	usleep((unsigned)atoi(argv[4]) * 1000);
+	/* At full speed every thread goes to its limit. */
 	if (!pace_us)
-		wait_for_all(n_threads);
+		guest_wait_for(have_all(n_threads, LIMIT));
 	leave(argv[1]);
 	return 2;
 }
