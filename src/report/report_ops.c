@@ -1,6 +1,7 @@
 /*
  * ops: what operators of a framework cost, as PyTorch's key_averages().table() has it.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,7 @@ struct ops {
 	struct lull_map ixs;	/* hash of what tells groups apart to index + 1 */
 	u64 self_ns;		/* sum of all */
 	u64 device_ns;		/* of kernels and copies */
+	u64 from_ns, to_ns;	/* the first operator's start and the last one's end */
 	bool has_memory, has_shapes;
 };
 
@@ -214,6 +216,8 @@ static void add_node(struct ops *o, const struct lull_op_node *node, struct math
 	u64 dur_ns = node->end_ns - node->start_ns;
 	struct group *group = group_of_node(o, node);
 
+	o->from_ns = o->to_ns && o->from_ns < node->start_ns ? o->from_ns : node->start_ns;
+	o->to_ns = node->end_ns > o->to_ns ? node->end_ns : o->to_ns;
 	group->n_calls++;
 	group->cpu_ns += dur_ns;
 	group->self_ns += dur_ns - node->child_ns;
@@ -472,13 +476,25 @@ static int sort_column(const char *key)
 	return 0;
 }
 
-/* The two sums below torch's table. */
+/* Of the time of operators: a device that works for less is not the limit. */
+#define BUSY_SHARE 0.5
+
+/* The two sums below torch's table, and what they mean. */
 static void note_sums(const struct ops *o, struct lull_out *out)
 {
+	f64 share = (f64)o->device_ns / fmax((f64)(o->to_ns - o->from_ns), 1);
+
 	if (!o->self_ns || !o->device_ns)
 		return;
 	lull_str_addf(&out->note, "Self CPU time total: %s; self CUDA time total: %s.",
 		      lull_format_ns(o->self_ns).text, lull_format_ns(o->device_ns).text);
+	if (share < BUSY_SHARE)
+		lull_str_addf(
+			&out->note,
+			" From the first operator to the last the device works for %.0f %% of "
+			"the time at most: the CPU is the limit, not kernels. `lull why` says "
+			"where.",
+			100 * share);
 }
 
 static int by_key(const void *a, const void *b)

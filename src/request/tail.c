@@ -182,26 +182,68 @@ static u64 p99_without(const struct tail *t, u32 part)
 	return p99_ns;
 }
 
-/* What the part explains, among the requests that no other cause explains. */
-static struct lull_tail_cause measure(const struct tail *t, u32 part)
+/* How many of the requests that no other cause explains are slow, and have much of a part. */
+struct counts {
+	u32 n_slow, n_hit, n_slow_hit;
+	size_t n;
+};
+
+static struct counts count(const struct tail *t, u32 part)
 {
 	const struct lull_one_request *all = t->q->all.at;
-	struct lull_tail_cause cause = { .part = part };
-	u32 n_slow = 0, n_slow_hit = 0, n_hit = 0;
-	u64 longest_ns = 0;
-	size_t n = 0;
+	struct counts c = { 0 };
 
 	for (size_t i = 0; i < t->q->all.n; i++) {
-		u64 ns = lull_request_ns(&all[i]);
-		bool is_slow = ns > t->slow_ns, is_hit = has_much(t, &all[i], part);
+		bool is_slow = lull_request_ns(&all[i]) > t->slow_ns;
+		bool is_hit = has_much(t, &all[i], part);
 
 		if (t->is_done[i])
 			continue;
-		n++;
-		n_slow += is_slow;
-		n_hit += is_hit;
-		n_slow_hit += is_hit && is_slow;
-		if (t->because[i] != (int)part)
+		c.n++;
+		c.n_slow += is_slow;
+		c.n_hit += is_hit;
+		c.n_slow_hit += is_hit && is_slow;
+	}
+	return c;
+}
+
+/*
+ * How many parts can pass the test at all, by Tarone: one that few requests have much of could not,
+ * even if all of these were slow, and takes no chance from the others.
+ */
+static u32 n_testable(const struct tail *t)
+{
+	f64 least[LULL_N_REQUEST_PARTS];
+	u32 k, n;
+
+	for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++) {
+		struct counts c = count(t, p);
+		u32 most = c.n_slow < c.n_hit ? c.n_slow : c.n_hit;
+
+		least[p] = most ? chance_of(most, c.n_slow, c.n_hit, c.n) : 1;
+	}
+	for (k = 1; k < LULL_N_REQUEST_PARTS; k++) {
+		n = 0;
+		for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++)
+			n += least[p] * k < LULL_TAIL_CHANCE;
+		if (n <= k)
+			break;
+	}
+	return k;
+}
+
+/* What the part explains, among the requests that no other cause explains. */
+static struct lull_tail_cause measure(const struct tail *t, u32 part, u32 n_parts)
+{
+	const struct lull_one_request *all = t->q->all.at;
+	struct lull_tail_cause cause = { .part = part };
+	struct counts c = count(t, part);
+	u64 longest_ns = 0;
+
+	for (size_t i = 0; i < t->q->all.n; i++) {
+		u64 ns = lull_request_ns(&all[i]);
+
+		if (t->is_done[i] || t->because[i] != (int)part)
 			continue;
 		cause.n_slow++;
 		cause.extra_ns += (f64)extra_of(t, &all[i], part);
@@ -215,8 +257,8 @@ static struct lull_tail_cause measure(const struct tail *t, u32 part)
 		return cause;
 	cause.extra_ns /= cause.n_slow;
 	cause.n_open /= cause.n_slow;
-	cause.n_usual = n_hit - n_slow_hit;
-	cause.chance = LULL_N_REQUEST_PARTS * chance_of(n_slow_hit, n_slow, n_hit, n);
+	cause.n_usual = c.n_hit - c.n_slow_hit;
+	cause.chance = n_parts * chance_of(c.n_slow_hit, c.n_slow, c.n_hit, c.n);
 	return cause;
 }
 
@@ -233,9 +275,10 @@ static int by_weight(const void *a, const void *b)
 static bool find_next(struct tail *t, struct lull_request_tail *to)
 {
 	struct lull_tail_cause best = { .n_slow = 0 };
+	u32 n_parts = n_testable(t);
 
 	for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++) {
-		struct lull_tail_cause cause = measure(t, p);
+		struct lull_tail_cause cause = measure(t, p, n_parts);
 
 		if (cause.n_slow && cause.chance < LULL_TAIL_CHANCE && by_weight(&cause, &best) < 0)
 			best = cause;

@@ -6,9 +6,9 @@
  *                 LULL_TAIL_SHARE or more of what the request takes longer than the median.
  * Tested:         slow and other requests are counted by whether they have that much of the part.
  *                 The chance to see this by accident (Fisher's exact test, one-sided, times the
- *                 number of parts tested) has to be below LULL_TAIL_CHANCE. Of the parts that
- *                 pass, the one that adds most time is a cause; its requests are set aside, and the
- *                 others are tested again.
+ *                 number of parts that can pass it, by Tarone) has to be below LULL_TAIL_CHANCE. Of
+ *                 the parts that pass, the one that adds most time is a cause; its requests are set
+ *                 aside, and the others are tested again.
  */
 #ifndef LULL_REQUEST_TAIL_H
 #define LULL_REQUEST_TAIL_H
