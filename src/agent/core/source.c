@@ -1,5 +1,9 @@
 #include "agent/core/source.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "agent/core/agent.h"
 
 static const struct {
@@ -16,6 +20,16 @@ static struct {
 	const struct lull_source *at[LULL_COUNT_OF(sources)];
 } on;
 
+/*
+ * A thread that has loaded a file lets sources put their functions into it. None may do so once
+ * sources have taken them out again.
+ */
+static _Atomic i32 n_loading;
+static _Atomic u32 is_leaving;
+
+/* How long it is waited for; a forked child may have a number of threads that it does not have. */
+#define LOADING_TRIES 1000 /* of 1 ms */
+
 #define EACH(what, ...)                                      \
 	do {                                                 \
 		for (u32 i = 0; i < on.n; i++)               \
@@ -26,6 +40,7 @@ static struct {
 void lull_sources_start(void)
 {
 	on.n = 0;
+	atomic_store(&is_leaving, 0);
 	for (u32 i = 0; i < LULL_COUNT_OF(sources); i++)
 		if (!sources[i].bits || (sources[i].bits & lull_agent.control->sources))
 			on.at[on.n++] = sources[i].source;
@@ -42,7 +57,11 @@ void lull_sources_follow_forks(void)
 
 void lull_sources_loaded(void)
 {
-	EACH(loaded);
+	/* In this order: whoever leaves either sees us, or is seen. */
+	atomic_fetch_add(&n_loading, 1);
+	if (!atomic_load(&is_leaving))
+		EACH(loaded);
+	atomic_fetch_sub(&n_loading, 1);
 }
 
 void lull_sources_renewed(struct lull_thread *t)
@@ -101,6 +120,11 @@ void lull_sources_idle(void)
 /* In the reverse order: what one uses of another is still there. */
 void lull_sources_withdraw(void)
 {
+	struct timespec ms = { 0, 1000000 };
+
+	atomic_store(&is_leaving, 1);
+	for (int i = 0; i < LOADING_TRIES && atomic_load(&n_loading) > 0; i++)
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &ms, NULL);
 	for (u32 i = on.n; i-- > 0;)
 		if (on.at[i]->withdraw)
 			on.at[i]->withdraw();
