@@ -18,6 +18,7 @@
 #include "base/sort.h"
 #include "cause/cause.h"
 #include "cause/location.h"
+#include "cause/lost.h"
 #include "cause/marks.h"
 #include "cause/subject.h"
 #include "cause/thresholds.h"
@@ -102,7 +103,7 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 		key[1] = node->name;
 	key[2] = place_key(s, c->event, lull_causes[cause]->places == LULL_PLACES_BY_RANGE);
 	/* Calls that were recorded with their line are told apart by it. */
-	if (node && c->place == LULL_PLACE_CALL)
+	if (node && (c->place == LULL_PLACE_CALL || c->place == LULL_PLACE_LOST))
 		key[3] = lull_location_frame(s->reader, lull_chain_stack(&s->chain, c->node));
 	ix = lull_map_add(&w->where, lull_hash(key, sizeof(key)), &is_new);
 	if (is_new) {
@@ -299,40 +300,27 @@ static void pay_gap(struct work *w, const struct idle *idle, struct lull_claim *
 	}
 }
 
-/* The thread lost its CPU in the call: only that time is the scheduler's. */
-static void pay_preempted(struct work *w, const struct idle *idle, struct lull_claim *c)
-{
-	const struct lull_node *node = &w->s->chain.nodes[c->node];
-	const struct lull_host *h = &w->s->host;
-	const struct lull_host_pause *at = h->pauses.at;
-	u64 at_ns = c->from_ns, to_ns = c->to_ns;
-
-	for (size_t i = lull_host_pause_at(h, node->lane, at_ns);
-	     i < h->pauses.n && at[i].lane == node->lane && at[i].begin_ns < to_ns; i++) {
-		if (at[i].kind != LULL_HOST_PREEMPTED || at[i].end_ns <= at_ns)
-			continue;
-		c->from_ns = at_ns;
-		c->to_ns = at[i].begin_ns > at_ns ? at[i].begin_ns : at_ns;
-		pay(w, idle, c, judge_call(w, c), 0);
-		c->from_ns = c->to_ns;
-		c->to_ns = at[i].end_ns < to_ns ? at[i].end_ns : to_ns;
-		c->pause = LULL_HOST_PREEMPTED;
-		pay(w, idle, c, lull_cause_of(c), 0);
-		c->pause = LULL_NO_PAUSE;
-		at_ns = c->to_ns;
-	}
-	c->from_ns = at_ns;
-	c->to_ns = to_ns;
-	pay(w, idle, c, judge_call(w, c), 0);
-}
-
+/* The thread may have no CPU in the call: only that time is the scheduler's. */
 static void pay_call(struct work *w, const struct idle *idle, struct lull_claim *c)
 {
+	u32 stack = stack_in(w->s, &w->s->chain.nodes[c->node]);
+	u64 from_ns = c->from_ns, to_ns = c->to_ns;
+	struct lull_span lost;
+
+	for (; lull_lost_next(w->s, c->node, from_ns, to_ns, &lost); from_ns = lost.to_ns) {
+		c->place = LULL_PLACE_CALL;
+		c->from_ns = from_ns;
+		c->to_ns = lost.from_ns;
+		pay(w, idle, c, judge_call(w, c), stack);
+		c->place = LULL_PLACE_LOST;
+		c->from_ns = lost.from_ns;
+		c->to_ns = lost.to_ns;
+		pay(w, idle, c, lull_cause_of(c), stack);
+	}
 	c->place = LULL_PLACE_CALL;
-	if (w->s->marks[c->node] & LULL_MARK_PREEMPTED)
-		pay_preempted(w, idle, c);
-	else
-		pay(w, idle, c, judge_call(w, c), stack_in(w->s, &w->s->chain.nodes[c->node]));
+	c->from_ns = from_ns;
+	c->to_ns = to_ns;
+	pay(w, idle, c, judge_call(w, c), stack);
 }
 
 /* Walk the chain over [from_ns, to_ns). */

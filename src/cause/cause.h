@@ -43,6 +43,7 @@ enum lull_place {
 	LULL_PLACE_LATENCY,    /* the call `node` was made, its work has not begun */
 	LULL_PLACE_DEVICE,     /* the work was launched before; the device did not begin it */
 	LULL_PLACE_UNLINKED,   /* nobody knows who launched the work */
+	LULL_PLACE_LOST,       /* in the call `node`: nothing to wait for, and no CPU */
 };
 
 /* The bit of a place. */

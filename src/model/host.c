@@ -297,8 +297,11 @@ static void take_stay(struct lull_host *h, struct lull_host_pause *last,
 
 	if (last->lane && stay->begin_ns > last->begin_ns) {
 		last->end_ns = stay->begin_ns;
+		if (last->kind == LULL_HOST_PREEMPTED)
+			h->preempted_ns += last->end_ns - last->begin_ns;
 		*(struct lull_host_pause *)lull_vec_push(&h->pauses) = *last;
 	}
+	h->ran_ns += stay->end_ns - stay->begin_ns;
 	*last = (struct lull_host_pause){
 		.begin_ns = stay->end_ns,
 		.lane = is_lost || stay->end_reason == LULL_STAY_WAITED ? stay->lane : 0,

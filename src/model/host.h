@@ -78,11 +78,12 @@ struct lull_host_sample {
 #define LULL_WITHOUT_STEPS   256u
 
 struct lull_host {
-	struct lull_vec events;	 /* struct lull_host_event by lane, then begin, outer first */
-	struct lull_vec leaves;	 /* struct lull_leaf by lane, then begin */
-	struct lull_vec pauses;	 /* struct lull_host_pause by lane, then begin */
-	struct lull_vec samples; /* struct lull_host_sample by lane, then time */
-	size_t *near;		 /* where the last question about leaves ended */
+	struct lull_vec events;	  /* struct lull_host_event by lane, then begin, outer first */
+	struct lull_vec leaves;	  /* struct lull_leaf by lane, then begin */
+	struct lull_vec pauses;	  /* struct lull_host_pause by lane, then begin */
+	struct lull_vec samples;  /* struct lull_host_sample by lane, then time */
+	size_t *near;		  /* where the last question about leaves ended */
+	u64 ran_ns, preempted_ns; /* of all these threads together: on a CPU, and wanting one */
 	bool has_sched, has_gil, has_samples, has_ops, has_os;
 	bool is_server; /* the process accepts connections */
 };
