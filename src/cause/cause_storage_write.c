@@ -2,7 +2,8 @@
  * storage-write: the launching thread writes a checkpoint or a log, and the device waits.
  *
  * Signal:  in a gap of at least 150 us the thread is inside a range or function that saves, or in a
- *          call that writes a file; copies and waits made there are included, and so is a copy to
+ *          call that writes a file, or most native samples are in the Linux kernel's code that
+ *          writes files; copies and waits made there are included, and so is a copy to
  *          the host of at least 4 KiB with a write after it.
  * Not it:  another thread that writes; a write while the device has work queued.
  */
@@ -47,7 +48,8 @@ const struct lull_cause lull_cause_storage_write = {
 	.why = "A thread that serialises and writes a checkpoint launches nothing in the "
 	       "meantime. Time counts in gaps of at least 150 us between calls in which the "
 	       "thread is inside a range or function with a name like save, checkpoint, write or "
-	       "dump, or in a C library call that writes (write, fsync, ...). Copies and waits "
+	       "dump, or in a C library call that writes (write, fsync, ...), or most native "
+	       "samples are in the Linux kernel's code that writes files. Copies and waits "
 	       "made there, and copies to the host right before it, are included.",
 	.fix = "write from another thread or process (asynchronous checkpoint), or less often",
 	.assumes = "no part of the write stays on the thread",

@@ -258,9 +258,10 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 /* ---- samples ---- */
 
 const u32 lull_gap_bits[LULL_GAP_BITS] = {
-	LULL_IN_LOADER, LULL_IN_STORAGE, LULL_IN_FRAMEWORK, LULL_IN_COMPILE, LULL_IN_GC,
-	LULL_IN_FAULT,	LULL_IN_TOUCH,	 LULL_IN_CPU_OP,    LULL_IN_FILE,    LULL_IN_QUEUE,
-	LULL_IN_LOCK,	LULL_IN_SOCKET,	 LULL_IN_EVENTS,    LULL_IN_DEMAND,  LULL_IN_MANAGED,
+	LULL_IN_LOADER, LULL_IN_STORAGE, LULL_IN_FRAMEWORK, LULL_IN_COMPILE,
+	LULL_IN_GC,	LULL_IN_FAULT,	 LULL_IN_TOUCH,	    LULL_IN_CPU_OP,
+	LULL_IN_FILE,	LULL_IN_QUEUE,	 LULL_IN_LOCK,	    LULL_IN_SOCKET,
+	LULL_IN_EVENTS, LULL_IN_DEMAND,	 LULL_IN_MANAGED,   LULL_IN_WRITE,
 };
 
 /* What a stack says, looked up once. */
@@ -321,7 +322,7 @@ u32 lull_gap_voted(const struct lull_gap_place *p)
 {
 	/* Where it is, Python knows; what the machine does there, native stacks. */
 	const u32 machine = LULL_IN_GC | LULL_IN_FAULT | LULL_IN_TOUCH | LULL_IN_CPU_OP |
-			    LULL_IN_FILE | LULL_IN_MANAGED;
+			    LULL_IN_FILE | LULL_IN_WRITE | LULL_IN_MANAGED;
 
 	return p->python.n ? voted(&p->python) | (voted(&p->native) & machine) : voted(&p->native);
 }

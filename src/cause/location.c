@@ -186,7 +186,8 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 				? python_bits(&l, &frames[frame - 1])
 				: frame_bits(&l, &frames[frame - 1]);
 	}
-	return bits;
+	/* Whoever writes looks up pages and blocks, as whoever reads does. */
+	return bits & LULL_IN_WRITE ? bits & ~(u32)LULL_IN_FILE : bits;
 }
 
 bool lull_location_is_update(struct lull_reader *r, u32 stack)

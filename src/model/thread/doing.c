@@ -58,11 +58,12 @@ u32 lull_doing_range(const char *name)
 	return !strcmp(name, "gc.collect") || !strcmp(name, "gc") ? LULL_IN_GC : 0;
 }
 
-/* Of the Linux kernel: pages come and go. Those of files are read. */
+/* Of the Linux kernel: pages come and go. Those of files are read or written. */
 static u32 kernel_bits(const char *function)
 {
 	static const char *const files[] = { "filemap_", "ext4_",	"xfs_",
 					     "nfs_",	 "page_cache_", NULL };
+	static const char *const written[] = { "write", "fsync", "sync_file", NULL };
 	static const char *const faults[] = {
 		"clear_page",	 "__pi_clear_page",  "clear_huge_page",
 		"clear_subpage", "do_anonymous",     "handle_mm_fault",
@@ -77,7 +78,7 @@ static u32 kernel_bits(const char *function)
 	if (!strncmp(function, "uvm_", 4))
 		return LULL_IN_MANAGED;
 	if (begins_any(function, files))
-		return LULL_IN_FILE;
+		return has_any(function, written) ? LULL_IN_WRITE : LULL_IN_FILE;
 	return begins_any(function, faults) ? LULL_IN_FAULT : 0;
 }
 

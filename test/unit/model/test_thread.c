@@ -61,6 +61,11 @@ static void functions_say_what_they_do(void **state)
 	} functions[] = {
 		{ "clear_page_erms", "[kernel]", LULL_IN_FAULT },
 		{ "filemap_fault", "[kernel]", LULL_IN_FILE },
+		{ "ext4_file_read_iter", "[kernel]", LULL_IN_FILE },
+		{ "page_cache_sync_ra", "[kernel]", LULL_IN_FILE },
+		{ "ext4_buffered_write_iter", "[kernel]", LULL_IN_WRITE },
+		{ "ext4_sync_file", "[kernel]", LULL_IN_WRITE },
+		{ "xfs_file_fsync", "[kernel]", LULL_IN_WRITE },
 		{ "clear_page_erms", "/home/u/sim", 0 },
 		{ "uvm_vm_fault_entry", "[kernel]", LULL_IN_MANAGED },
 		{ "gc_collect_main", "/usr/bin/python3.12", LULL_IN_GC },
