@@ -241,16 +241,21 @@ void lull_show_copies(struct lull_why *why, struct lull_finding *f, bool is_page
 	f64 n_steps = lull_why_n_steps(why);
 	struct lull_number often = lull_show_count((f64)c.n / n_steps);
 	const char *host = is_pageable ? "pageable memory" : "pinned memory";
+	/* Small copies take their time to get under way; how fast they are says nothing. */
+	bool is_small = c.n && c.bytes / c.n < LULL_TN(small_bytes);
+	char speed[32] = "";
 
 	if (!c.n || !c.ns)
 		return;
-	lull_show(f, "memcpy", NULL, "%s %s per step from %s to %s: %s per step at %.1f GB/s%s",
-		  often.text, strcmp(often.text, "1") != 0 ? "copies" : "copy",
+	if (!is_small)
+		snprintf(speed, sizeof(speed), " at %.1f GB/s", (f64)c.bytes / (f64)c.ns);
+	lull_show(f, "memcpy", NULL, "%s %s per step from %s to %s: %s per step%s%s", often.text,
+		  strcmp(often.text, "1") != 0 ? "copies" : "copy",
 		  direction == LULL_COPY_IN ? host : "the device",
 		  direction == LULL_COPY_IN ? "the device" : host,
-		  lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text,
-		  (f64)c.bytes / (f64)c.ns, is_pageable ? "" : "; no kernel runs at the same time");
-	if (is_pageable && direction == LULL_COPY_IN)
+		  lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text, speed,
+		  is_pageable ? "" : "; no kernel runs at the same time");
+	if (is_pageable && direction == LULL_COPY_IN && !is_small)
 		lull_show(f, NULL, NULL, "pinned copies reach about %.0f GB/s here",
 			  why->replay.link[LULL_COPY_IN] / 1e9);
 }
