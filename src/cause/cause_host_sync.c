@@ -81,6 +81,30 @@ static bool is_batched(const struct lull_why *why)
 	return false;
 }
 
+/* Whether steps copy anything to the host: something that a wait may be for. */
+static bool gets_results(const struct lull_subject *s)
+{
+	for (u32 i = 0; i < s->units.n; i++) {
+		const struct lull_unit *unit = &s->units.at[i];
+
+		if (unit->kind == LULL_UNIT_COPY && unit->round != LULL_NONE &&
+		    lull_units_copy(&s->units, unit)->direction == LULL_COPY_OUT)
+			return true;
+	}
+	return false;
+}
+
+static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice *advice)
+{
+	if (gets_results(s))
+		return;
+	snprintf(advice->fix, sizeof(advice->fix),
+		 "do not wait there: %swork of one stream runs in its order anyway; wait once at "
+		 "the end, or check for errors every N steps",
+		 is_torch ? "no torch.cuda.synchronize() in the loop; " : "");
+	snprintf(advice->assumes, sizeof(advice->assumes), "the host needs no result of that work");
+}
+
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (is_batched(why))
@@ -120,4 +144,5 @@ const struct lull_cause lull_cause_host_sync = {
 	.claim = claim,
 	.apply = apply,
 	.prove = prove,
+	.suit = suit,
 };
