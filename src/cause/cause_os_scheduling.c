@@ -1,9 +1,9 @@
 /*
  * os-scheduling: the launching thread is ready to run but preempted.
  *
- * Signal:  in a gap or a call the thread was preempted and not yet back, by the scheduler's records;
- *          the device has done what a call waits for, and the thread gets a CPU late (lost.h);
- *          without such records, stalls that strike inside calls as often as between them.
+ * Signal:  in a gap or a call the thread was preempted and not yet back, by the scheduler's
+ *          records; the device has done what a call waits for, and the thread gets a CPU late
+ *          (lost.h); without such records, stalls that strike calls as often as gaps.
  * Not it:  a thread that sleeps or waits; stalls that spare CUDA calls (gil).
  */
 #include "cause/cause.h"

@@ -91,7 +91,7 @@ static void causes_claim_nothing_but_at_the_places_they_name(void **state)
 	lull_vec_add(&s.units.copies, &copy, 1);
 	lull_causes_by_place(s.by_place);
 	for (u32 i = 0; i < 20000; i++) {
-		struct lull_claim c = random_claim(&s, i % (LULL_PLACE_UNLINKED + 1), &seed);
+		struct lull_claim c = random_claim(&s, i % (LULL_PLACE_LOST + 1), &seed);
 		int first = 0;
 
 		nodes[0].kind = (u8)(seed >> 33 & 7);
