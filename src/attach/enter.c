@@ -141,7 +141,7 @@ static int await_answer(const struct lull_attach_target *target, u64 addr, struc
 	const struct lull_attach_wish no_wish = { 0 };
 	struct lull_tracee t = { .target = target, .wish = &no_wish };
 	u64 until_ns = lull_now_ns() + ANSWER_NS;
-	struct lull_attach_block b;
+	struct lull_attach_block b = { 0 };
 	u32 yes = 1;
 
 	for (;;) {
