@@ -28,7 +28,7 @@ struct lull_changepoint {
 	size_t ix;  /* the first value of the new level */
 	f64 before; /* medians of the levels */
 	f64 after;
-	f64 change; /* of the mean, relative to the old mean; if values are shares, the difference */
+	f64 change; /* of the mean, as a share of the old one; of shares, the difference */
 	f64 low;    /* 90 % interval of the change */
 	f64 high;
 };
