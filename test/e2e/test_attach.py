@@ -686,7 +686,7 @@ def a_program_that_loads_files_goes_on():
         if os.path.exists(name):
             os.unlink(name)
     p = runner.start([sys.executable, "-c", LOADS, os.path.join(BUILD, "e2e/part/libneighbour.so")], stdout=subprocess.PIPE,
-                     stderr=subprocess.PIPE, text=True)
+                     stderr=subprocess.PIPE, text=True, env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")})
     until_file("ready")
     for _ in range(16):
         r = attach(p, "-d", "20ms")

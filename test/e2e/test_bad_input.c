@@ -89,7 +89,7 @@ static void unknown_words_are_refused(void **state)
 	expect_refusal(2, "--sample=sometimes", "sometimes");
 	expect_refusal(2, "--trace=nvtx,nonsense", "nonsense");
 	expect_refusal(2, "--duration=soon", "soon");
-	expect_refusal(2, "--duration=-1", "cannot be negative");
+	expect_refusal(2, "--duration=-1", "is not a time such as");
 	expect_refusal(2, "--sampling-frequency=0", "between 1 and 8000");
 	expect_refusal(2, "--python-sampling-frequency=5000", "between 1 and 1000");
 	expect_refusal(2, "--kill=gently", "gently");
