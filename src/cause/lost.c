@@ -41,6 +41,9 @@ bool lull_lost_next(const struct lull_subject *s, u32 node, u64 from_ns, u64 to_
 	const struct lull_host_pause *at = s->host.pauses.at;
 	u32 lane = s->chain.nodes[node].lane;
 
+	/* A pause may go on after the device is idle no more. */
+	if (from_ns >= to_ns)
+		return false;
 	for (size_t i = lull_host_pause_at(&s->host, lane, from_ns);
 	     i < s->host.pauses.n && at[i].lane == lane && at[i].begin_ns < to_ns; i++) {
 		u64 begin_ns = at[i].begin_ns > from_ns ? at[i].begin_ns : from_ns;

@@ -27,7 +27,7 @@ async function shown() {
   await comes(() => boxes(page), (all) => all.some((b) => /BatchServer/.test(b.name)), "functions of the program are there");
   await page.fill('[aria-label="Find a function"]', "batchserver.take");
   await comes(() => boxes(page), (all) => all.some((b) => b.hit) && all.some((b) => !b.hit), "a search marks functions");
-  check(/found: \d+(\.\d)? %/.test(await page.innerText(".flame-head")), "and says how much they are of", await page.innerText(".flame-head"));
+  await comes(() => page.innerText(".flame-head"), (t) => /found: \d+(\.\d)? %/.test(t), "and says how much they are of");
   await page.locator('.flame[aria-label="BatchServer.take"]').first().click();
   await page.click("text=callers and callees");
   await comes(() => page.innerText(".drawer-body"), (t) => /Callers[\s\S]*Callees/.test(t), "callers and callees of a function");

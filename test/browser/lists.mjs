@@ -162,7 +162,7 @@ async function sameInAFile() {
   check(a === b && a.length > 200, "events and sums are those of the live page", [a.slice(0, 600), b.slice(0, 600)]);
   await offline.evaluate(() => window.lull.app.openTab("source"));
   await settle(offline);
-  check(/--with-source|No line of the program/.test(await offline.innerText(".drawer-body")), "without source it says how to get it");
+  await comes(() => offline.innerText(".drawer-body"), (t) => /--with-source|No line of the program/.test(t), "without source it says how to get it");
   check(offline.complaints.length === 0, "nothing in the console", offline.complaints);
 }
 

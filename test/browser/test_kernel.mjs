@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { browser, check, lull, main, open, report, root, scratch, settle, view } from "./support.mjs";
+import { browser, check, comes, lull, main, open, report, root, scratch, settle, view } from "./support.mjs";
 
 const shots = process.env.SHOTS;
 if (shots) mkdirSync(shots, { recursive: true });
@@ -22,7 +22,7 @@ async function recorded() {
   const b = await browser();
   const server = await view(report("kernels", text));
   const page = await open(b, server.url, { viewport: { width: 1600, height: 1100 } });
-  check(/Counters of 10 launches were read/.test(await page.innerText(".verdict-line")), "the sentence says what the report is about", await page.innerText(".verdict-line"));
+  await comes(() => page.innerText(".verdict-line"), (t) => /Counters of 10 launches were read/.test(t), "the sentence says what the report is about");
   await page.waitForSelector(".kernel-verdict");
   check(await page.getAttribute('[data-tab="kernel"]', "aria-selected") === "true", "and the panel is open by itself");
   const shown = await kernelTab(page);
@@ -38,9 +38,9 @@ async function recorded() {
   await page.locator(".roofline .dot:not(.on)").first().dispatchEvent("click");
   check(!(await page.innerText(".kernel-verdict")).startsWith("fp32-bound"), "a dot shows its launch");
   await page.click(".kernel-list tr:has-text('barrier')");
-  check(/Barrier\s+80\.1 %/.test(await page.innerText(".kernel-details")), "what warps did", (await page.innerText(".kernel-details")).slice(0, 600));
+  await comes(() => page.innerText(".kernel-details"), (t) => /Barrier\s+80\.1 %/.test(t), "what warps did");
   await page.click(".kernel-list tr:has-text('low-occupancy')");
-  check(/limited by shared memory/.test(await page.innerText(".kernel-details")), "what limits the occupancy");
+  await comes(() => page.innerText(".kernel-details"), (t) => /limited by shared memory/.test(t), "what limits the occupancy");
   check(await page.locator(".curve").count() === 3, "three curves of occupancy");
   check(/DRAM/.test(await page.textContent(".memory-chart")), "the levels of memory");
   const visible = async (selector) => page.evaluate((s) => {

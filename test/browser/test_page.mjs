@@ -34,7 +34,7 @@ async function clickThrough(name, url, expected) {
   await shot(page, name);
   const s = await state(page);
   check(s.records > 0, `${name}: something is drawn`, s.records);
-  check(/GPU 0/.test(await page.innerText(".titles")), `${name}: a device has a row`);
+  await comes(() => page.innerText(".titles"), (t) => /GPU 0/.test(t), `${name}: a device has a row`);
   for (const id of await panels(page)) {
     const text = await tab(page, id);
     check(text.length > 10, `${name}: ${id} says something`, text);
@@ -42,7 +42,7 @@ async function clickThrough(name, url, expected) {
     if (expected[id]) check(expected[id].test(text), `${name}: ${id} matches ${expected[id]}`, text.slice(0, 300));
     await shot(page, `${name}-${id}`);
   }
-  check(expected.sentence.test(await page.innerText(".verdict-line")), `${name}: the sentence`, await page.innerText(".verdict-line"));
+  await comes(() => page.innerText(".verdict-line"), (t) => expected.sentence.test(t), `${name}: the sentence`);
   check(page.complaints.length === 0, `${name}: nothing in the console`, page.complaints);
   return page;
 }
@@ -208,7 +208,7 @@ async function moving() {
   await page.fill(".filter", "kernel");
   const titles = () => page.$$eval(".titles-scroll .title:not(.group) .name", (all) => all.map((e) => e.innerText));
   await comes(titles, (all) => all.length > 0 && all.every((t) => /kernel/i.test(t)), "a filter hides other rows");
-  check(/^\d+ of \d+$/.test(await page.innerText(".row-count")), "and says how many are left", await page.innerText(".row-count"));
+  await comes(() => page.innerText(".row-count"), (t) => /^\d+ of \d+$/.test(t), "and says how many are left");
   await page.fill(".filter", "");
   await comes(titles, (all) => all.some((t) => !/kernel/i.test(t)), "without it all rows are back");
   check(page.complaints.length === 0, "moving: nothing in the console", page.complaints);
@@ -284,7 +284,7 @@ async function readable(page) {
   await comes(() => page.innerText(".drawer-body h3"), (text) => / · |gemm|reduce|attention/.test(text) && !/void|::/.test(text), "a kernel is named by what it does");
   const facts = await page.innerText(".drawer-body .pairs");
   check(/in\s+step \d+/.test(facts) && /in the run, median [\d.]+ [nµ]s/.test(facts) && /[\d.]+ × the median/.test(facts), "in which step it is, and whether it is a slow one", facts);
-  check(/void |::|_/.test(await page.innerText(".full-name")), "its full name is there", await page.innerText(".drawer-body"));
+  await comes(() => page.innerText(".full-name"), (t) => /void |::|_/.test(t), "its full name is there");
   await pick("pysample");
   await comes(() => page.locator(".stack li").count(), (n) => n > 2, "a stack has a line for each frame");
   const own = await page.$$eval(".stack li", (all) => all.map((e) => [e.className, e.innerText]));
@@ -441,7 +441,7 @@ async function emptyReport() {
   const server = await view(report("empty", "process pid=10 name=nothing\n"));
   const page = await open(b, server.url);
   for (const id of await panels(page)) check((await tab(page, id)).length > 5, `an empty report: ${id} says what is missing`);
-  check(/No GPU work was recorded/.test(await page.innerText(".verdict-line")), "an empty report says so on top", await page.innerText(".verdict-line"));
+  await comes(() => page.innerText(".verdict-line"), (t) => /No GPU work was recorded/.test(t), "an empty report says so on top");
   check(page.complaints.length === 0, "an empty report: nothing in the console", page.complaints);
   await server.end();
   await page.evaluate(() => window.lull.app.source.ask("meta").catch(() => undefined));
@@ -485,7 +485,7 @@ kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
     if (where === "http") {
       // The recording begins at 1 us.
       check(sync.join() === "awaited short 104000", "a wait leads to what it waited for", sync);
-      check(/was waited for/.test(await page.innerText(".drawer-body")), "and the panel says so");
+      await comes(() => page.innerText(".drawer-body"), (t) => /was waited for/.test(t), "and the panel says so");
       const kernel = await at("kernel", 60 - 1);
       check(kernel.join() === "waiter cudaStreamSynchronize 109000,call cudaLaunchKernel 4000", "work leads to who waited for it, and to its call", kernel);
       const lock = await at("os", 300 - 1);
@@ -658,7 +658,7 @@ async function causes() {
     if (!isMost) {
       check(line.includes(`fix first: ${v.findings[v.first].id} (`) && line.includes(`${most.id} accounts for most of it (`), `${name}: both causes are named`, line);
       for (const f of [v.findings[v.first], most]) check(text.includes(`without ${f.id} (${f.prediction.ratio.toFixed(2)} × as fast)`), `${name}: what fixing ${f.id} brings`, text.slice(0, 400));
-      check(new RegExp(`${most.id}`).test(await page.locator(".finding").nth(1).innerText()), `${name}: their cards stand side by side`);
+      await comes(() => page.locator(".finding").nth(1).innerText(), (t) => new RegExp(`${most.id}`).test(t), `${name}: their cards stand side by side`);
     }
     check(!/a guess|likely|\bsure\b/.test(text), `${name}: what was measured is not called a guess`, text.slice(0, 300));
     check((text.match(/confidence/g) ?? []).length === 1, `${name}: confidence is told of the first`, text.slice(0, 300));
@@ -821,7 +821,7 @@ function simulated() {
 async function simulatedPanels() {
   const server = await view(simulated());
   const page = await clickThrough("simulated", server.url, { sentence: /./, steps: /40 steps/ });
-  check(/simulated device/.test(await page.innerText(".top")), "a simulated report says so on top");
+  await comes(() => page.innerText(".top"), (t) => /simulated device/.test(t), "a simulated report says so on top");
 }
 
 await main({

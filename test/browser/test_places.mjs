@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { browser, build, check, limit, lull, main, open, report, root, scratch, until, view } from "./support.mjs";
+import { browser, build, check, comes, limit, lull, main, open, report, root, scratch, until, view } from "./support.mjs";
 
 const recording = (name) => join(root, `examples/reports/${name}.lull`);
 
@@ -37,9 +37,9 @@ async function notebook() {
 /** The page draws there. A report is input, so the page must not reach the notebook, which can run code. */
 async function inline() {
   const { page, frame, context } = await notebook();
-  check(/host waits for the device/.test(await page.innerText("pre")), "the verdict stands above");
+  await comes(() => page.innerText("pre"), (t) => /host waits for the device/.test(t), "the verdict stands above");
   check(await frame.evaluate(() => window.lull.state().records) > 10, "events are drawn");
-  check(/GPU 0/.test(await frame.innerText("body")), "the page has its rows");
+  await comes(() => frame.innerText("body"), (t) => /GPU 0/.test(t), "the page has its rows");
   check(await frame.evaluate(() => document.documentElement.dataset.theme) === "dark", "dark follows the system");
   const box = await (await page.waitForSelector("iframe")).boundingBox();
   check(box.width > 900 && box.height === 600, "it has the width of the notebook", box);
@@ -63,7 +63,7 @@ async function links(url) {
   await page.evaluate(() => window.lull.app.openTab("verdict"));
   await page.waitForSelector(".finding .place");
   const found = await page.$$eval(".finding .place a", (all) => all.map((a) => [a.getAttribute("href"), a.textContent]));
-  check(/\.py:\d+/.test(await page.innerText(".findings")), "the place is there in any case");
+  await comes(() => page.innerText(".findings"), (t) => /\.py:\d+/.test(t), "the place is there in any case");
   check(page.complaints.length === 0, "nothing in the console", page.complaints);
   await page.context().close();
   return found;
