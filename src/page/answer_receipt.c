@@ -209,17 +209,10 @@ static void put_calls(struct lull_json *j, const struct receipt *x, const struct
 		const struct lull_receipt_item *items = th->calls[k].items.at;
 
 		for (size_t i = 0; i < th->calls[k].items.n && i < TOP_CALLS; i++) {
-			struct lull_str text = LULL_STR_INIT;
-
-			lull_name_text(&text, x->t->reader, items[i].name);
 			lull_json_array(j);
 			lull_json_text(j, call_kinds[k]);
-			lull_json_text(j, lull_str_text(&text));
-			lull_json_u64(j, items[i].class);
-			lull_json_u64(j, items[i].ns);
-			lull_json_u64(j, items[i].n);
+			lull_receipt_put_item(j, x->t, &items[i]);
 			lull_json_end(j);
-			lull_str_release(&text);
 		}
 	}
 	lull_json_end(j);

@@ -141,6 +141,19 @@ void lull_receipt_sort(struct lull_receipt_sums *s)
 		lull_sort(s->items.at, s->items.n, sizeof(struct lull_receipt_item), by_time);
 }
 
+void lull_receipt_put_item(struct lull_json *j, struct lull_timeline *t,
+			   const struct lull_receipt_item *item)
+{
+	struct lull_str text = LULL_STR_INIT;
+
+	lull_name_text(&text, t->reader, item->name);
+	lull_json_bytes(j, lull_str_text(&text), text.len);
+	lull_json_u64(j, item->class);
+	lull_json_u64(j, item->ns);
+	lull_json_u64(j, item->n);
+	lull_str_release(&text);
+}
+
 void lull_receipt_put_top(struct lull_json *j, struct lull_timeline *t,
 			  const struct lull_receipt_sums *s, size_t max)
 {
@@ -149,16 +162,9 @@ void lull_receipt_put_top(struct lull_json *j, struct lull_timeline *t,
 	lull_json_key(j, "top");
 	lull_json_array(j);
 	for (size_t i = 0; i < s->items.n && i < max; i++) {
-		struct lull_str text = LULL_STR_INIT;
-
-		lull_name_text(&text, t->reader, items[i].name);
 		lull_json_array(j);
-		lull_json_bytes(j, lull_str_text(&text), text.len);
-		lull_json_u64(j, items[i].class);
-		lull_json_u64(j, items[i].ns);
-		lull_json_u64(j, items[i].n);
+		lull_receipt_put_item(j, t, &items[i]);
 		lull_json_end(j);
-		lull_str_release(&text);
 	}
 	lull_json_end(j);
 }

@@ -49,6 +49,10 @@ void lull_receipt_add(struct lull_receipt_sums *s, u32 name, u8 class, u64 ns, u
 /* Largest first. */
 void lull_receipt_sort(struct lull_receipt_sums *s);
 
+/* Write into an open array: the name of what was summed, its class, its time and how often. */
+void lull_receipt_put_item(struct lull_json *j, struct lull_timeline *t,
+			   const struct lull_receipt_item *item);
+
 /* The first names as "top": [[name, class, ns, n], ...]. */
 void lull_receipt_put_top(struct lull_json *j, struct lull_timeline *t,
 			  const struct lull_receipt_sums *s, size_t max);

@@ -43,6 +43,8 @@ struct sheet {
 	f64 *at[N_SUMS];	 /* by window */
 	struct lull_map names;	 /* string id of a kernel's name -> index + 1 */
 	struct lull_vec kernels; /* struct kernel */
+	const struct lull_launch_row *launches;
+	size_t n_launches;
 };
 
 struct kernel {
@@ -59,12 +61,9 @@ static void see_piece(void *ctx, const struct lull_busy_piece *piece)
 	s->at[piece->running ? BUSY : IDLE][i] += (f64)(piece->span.to_ns - piece->span.from_ns);
 }
 
-static u32 name_of(struct lull_reader *r, const struct lull_work *w)
+static u32 name_of(const struct sheet *s, const struct lull_work *w)
 {
-	size_t n;
-	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
-
-	return w->what && w->what <= n ? launches[w->what - 1].name : 0;
+	return w->what && w->what <= s->n_launches ? s->launches[w->what - 1].name : 0;
 }
 
 static void see_kernel(struct sheet *s, const struct lull_work *w, size_t i, u32 name)
@@ -95,7 +94,7 @@ static void see_work(struct sheet *s, struct lull_reader *r)
 		size_t i = lull_duty_windows_find(&s->windows, w.start_ns);
 
 		if (w.kind == LULL_WORK_KERNEL) {
-			see_kernel(s, &w, i, name_of(r, &w));
+			see_kernel(s, &w, i, name_of(s, &w));
 		} else {
 			s->at[COPIES][i]++;
 			s->at[COPIED][i] += (f64)w.size_bytes;
@@ -126,7 +125,7 @@ static void choose_kernels(struct sheet *s, struct lull_reader *r)
 		k[i].by_window = lull_alloc(s->windows.all.n, sizeof(f64));
 	lull_work_begin(&c, r, LULL_WORK_KERNEL, 0, all);
 	while (lull_work_next(&c, &w)) {
-		u32 name = name_of(r, &w);
+		u32 name = name_of(s, &w);
 
 		for (size_t i = 0; i < s->kernels.n; i++)
 			if (k[i].name == name)
@@ -214,6 +213,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	if (lull_duty_windows_read(&s.windows, r)) {
 		for (int i = 0; i < N_SUMS; i++)
 			s.at[i] = lull_alloc(s.windows.all.n, sizeof(f64));
+		s.launches = lull_reader_dim(r, LULL_TABLE_launch, &s.n_launches);
 		tracks = lull_busy_devices(r);
 		lull_busy_run(r, tracks, all, see_piece, &s);
 		free(tracks);
