@@ -104,17 +104,20 @@ static bool is_in_libc(const struct lull_attach_target *target, u64 pc)
 	return pc - target->libc.start < target->libc.end - target->libc.start;
 }
 
-/* The number that an instruction shortly before the call loads; 0 if there is none. */
+/* No call of Linux has a larger number: what looks like a load is part of something else. */
+#define MAX_NUMBER 1024u
+
+/* The number that the last load before the call loads; 0 if that is none of these waits. */
 static u64 number_in_code(const struct lull_attach_target *target,
 			  const struct lull_seen_call *call)
 {
 	u8 code[40];
 	u32 word, at = sizeof(code) - sizeof(word);
-	u64 number = 0;
+	u64 number = MAX_NUMBER;
 
 	if (!lull_attach_read(target->pid, call->pc - sizeof(code), code, sizeof(code)))
 		return 0;
-	while (at >= 5 && !is_continuable(number)) {
+	while (at >= 5 && number >= MAX_NUMBER) {
 		at -= LOAD_STEP;
 		memcpy(&word, code + at, sizeof(word));
 #ifdef __x86_64__
