@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 	struct gen_report_options options = { .n_kernels = 10000000 };
 	const char *folder = argc > 2 ? argv[2] : "/tmp";
 	struct lull_str path = LULL_STR_INIT, sqlite_path = LULL_STR_INIT;
-	struct lull_reader *r;
+	struct lull_reader *r = NULL;
 	struct lull_err err;
 
 	if (argc > 1)

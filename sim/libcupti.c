@@ -132,13 +132,46 @@ static void take_time(const struct sim_call *call)
 		sim_spend(cupti.here_ns);
 }
 
+static bool is_enabled(const struct sim_call *call)
+{
+	return cupti.is_subscribed && call->cbid < N_CBIDS &&
+	       cupti.is_call_enabled[call->domain][call->cbid];
+}
+
+/* The calls that this thread is in, as far as CUPTI was told. */
+static __thread struct {
+	u32 depth, correlation; /* the number of the outermost one, which those inside it get */
+	u32 n_finalized;
+} inside;
+
+/*
+ * As the real one does (CUDA 13.0), it counts the calls that a thread is in only while they are
+ * enabled: if they are disabled while a thread is in one, that call never ends for it, and all
+ * calls of the thread after it have its number.
+ */
+static void go_in(struct sim_call *call)
+{
+	if (inside.n_finalized != cupti.n_finalized)
+		inside.depth = 0;
+	inside.n_finalized = cupti.n_finalized;
+	if (!inside.depth++)
+		inside.correlation = call->correlation;
+	call->correlation = inside.correlation;
+}
+
+static void go_out(const struct sim_call *call)
+{
+	if (is_enabled(call) && inside.depth && inside.n_finalized == cupti.n_finalized)
+		inside.depth--;
+}
+
 static void on_enter(struct sim_call *call)
 {
 	take_time(call);
-	if (!cupti.is_subscribed || call->cbid >= N_CBIDS ||
-	    !cupti.is_call_enabled[call->domain][call->cbid])
+	if (!is_enabled(call))
 		return;
 	call->is_told = true;
+	go_in(call);
 	if (is_locked_in(call))
 		pthread_mutex_lock(&call_lock);
 	tell(call, 0);
@@ -147,6 +180,7 @@ static void on_enter(struct sim_call *call)
 /* Of a call that was told. */
 static void on_leave(struct sim_call *call)
 {
+	go_out(call);
 	if (cupti.is_subscribed)
 		tell(call, 1);
 	if (is_locked_in(call))

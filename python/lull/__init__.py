@@ -31,7 +31,8 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._report import Column as Column, Diff as Diff, Error as Error, FormatError as FormatError, Frame as Frame
-    from ._report import MemoryGone as MemoryGone, NotFound as NotFound, ReadError as ReadError, Report as Report
+    from ._report import MemoryGone as MemoryGone, NotFound as NotFound, ReadError as ReadError
+    from ._report import RecordError as RecordError, Report as Report
     from ._report import ReportWarning as ReportWarning, Table as Table, UsageError as UsageError, Why as Why
     from ._report import open as open
     from typing import Any, Callable, List, Optional, TypeVar, Union
@@ -43,7 +44,7 @@ __all__ = ["schedule", "step", "record", "range", "mark", "start", "stop", "is_r
 
 # Of _report.py, which a program that is only recorded does not load.
 _READING = frozenset(("Column", "Diff", "Error", "FormatError", "Frame", "MemoryGone", "NotFound", "ReadError",
-                      "Report", "ReportWarning", "Table", "UsageError", "Why", "open"))
+                      "RecordError", "Report", "ReportWarning", "Table", "UsageError", "Why", "open"))
 
 
 def __getattr__(name: str) -> Any:
@@ -269,36 +270,27 @@ def token(request=None):
 class profile:
     """Record a part of this program: `with lull.profile("part.lull") as part:`, or a decorator.
 
-    The program has to be started by `lull launch`; otherwise nothing is recorded, and `path` is None. Then
-    `path` is where the report is, and open() reads it. A part that is recorded already cannot be recorded
-    again: RuntimeError, with the recorder's sentence.
+    In a program that `lull launch` has started, its recorder does it; any other program attaches to itself, as
+    `lull attach` does. Then `path` is where the report is, and open() reads it. What cannot be recorded, such as
+    a part of what is recorded already, is a lull.RecordError with the recorder's sentence.
     """
 
     def __init__(self, output: Union[str, os.PathLike[str], None] = None) -> None:
         self.output = os.fspath(output) if output is not None else None
         self.path: Optional[str] = None
-
-    @staticmethod
-    def _ask(request: str) -> str:
-        """One line to the recorder of this session, one line back: as `lull start` and `lull stop` do."""
-        import socket
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.connect(os.path.join(os.environ["LULL_SESSION"], "socket"))
-            s.send(request.encode("utf-8", "surrogateescape"))
-            word, _, text = s.recv(8192).decode("utf-8", "surrogateescape").partition(" ")
-        if word != "ok":
-            raise RuntimeError(f"lull.profile: {text.strip()}")
-        return text.strip()
+        self._part: Any = None
 
     def __enter__(self) -> profile:
+        from lull import _part
         self.path = None
-        if _agent is not None:
-            self.path = self._ask("start " + os.path.abspath(self.output) if self.output else "start")
+        part = _part.open_part()
+        self.path = part.start(os.path.abspath(self.output) if self.output else None)
+        self._part = part
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self.path is not None:
-            self.path = self._ask("stop")
+        part, self._part = self._part, None
+        self.path = part.stop()
 
     def __call__(self, function: _F) -> _F:
         import functools
@@ -311,9 +303,9 @@ class profile:
 
     def open(self) -> Report:
         """The report of the part."""
+        from lull import _report
         if self.path is None:
-            raise RuntimeError("lull.profile: nothing was recorded; start the program with `lull launch`")
-        from . import _report
+            raise _report.RecordError("lull.profile: nothing was recorded yet")
         return _report.open(self.path)
 
 

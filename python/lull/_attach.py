@@ -26,6 +26,14 @@ def load_hooks(place):
     hooks.begin(place, is_late=True)
 
 
+def introduce(module):
+    """What the program marks with the package `lull`, if it has imported that, goes to the agent; None: no more."""
+    package = sys.modules.get("lull")
+    # A program that a session has started has its agent already.
+    if hasattr(package, "_agent") and "LULL_SESSION" not in os.environ:
+        package._agent = module
+
+
 def enter(place, path):
     # Builds without the interpreter's lock have other structs; see source_torch.c.
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
@@ -34,10 +42,12 @@ def enter(place, path):
         load_agent(path)
     if "_lull_hooks" not in sys.modules:
         load_hooks(place)
+    introduce(sys.modules["_lull"])
     sys.modules["_lull_hooks"].enter_late()
 
 
 if is_on:  # noqa: F821
     enter(folder, agent)  # noqa: F821
 elif "_lull_hooks" in sys.modules:
+    introduce(None)
     sys.modules["_lull_hooks"].leave_late()

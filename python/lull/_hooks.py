@@ -910,7 +910,7 @@ class _Finder:
 
 
 class _Own:
-    """Last in sys.meta_path, so that `import lull` works under the profiler."""
+    """So that `import lull` works under the profiler. A package of that name that the program has comes first."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -919,6 +919,12 @@ class _Own:
         if name != "lull":
             return None
         from importlib.machinery import PathFinder
+        for finder in [finder for finder in sys.meta_path if finder is not self]:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None else None
+            # A folder without code, such as a checkout of lull beside the program, is no package of it.
+            if spec is not None and spec.origin is not None:
+                return spec
         return PathFinder.find_spec(name, [self.folder])
 
 
@@ -974,7 +980,7 @@ def begin(folder, is_late=False):
     if "LULL_TRY" in os.environ:
         _load("_lull_try", "_try.py").begin(sys.modules[__name__])
     _agent = _load("_lull_api", "__init__.py")._agent
-    sys.meta_path.append(_Own(folder))
+    sys.meta_path.insert(0, _Own(folder))
     if _agent is None:
         return
     _enter, _leave, _sources = _agent.enter, _agent.leave, _agent.sources()

@@ -33,6 +33,10 @@ class NotFound(Error, LookupError):
     """The report does not contain what was asked for."""
 
 
+class RecordError(Error, RuntimeError):
+    """A part of the program could not be recorded."""
+
+
 class ReportWarning(UserWarning):
     """What a command would have warned of: events were lost, the file was cut off, the device was simulated."""
 
@@ -173,5 +177,5 @@ def bytes_at(address, n):
 
 
 __all__ = ["CColumn", "CError", "Error", "FormatError", "INT", "MemoryGone", "NotFound", "NULL", "REAL", "ReadError",
-           "ReportWarning", "Rows", "TEXT", "UsageError", "WATCH", "byref", "bytes_at", "c_char_p", "c_int64", "c_void_p", "check",
-           "command", "ctypes", "library", "take_text"]
+           "RecordError", "ReportWarning", "Rows", "TEXT", "UsageError", "WATCH", "byref", "bytes_at", "c_char_p", "c_int64",
+           "c_void_p", "check", "command", "ctypes", "library", "take_text"]

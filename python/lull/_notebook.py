@@ -1,21 +1,22 @@
 """lull in notebooks: `%load_ext lull`, then `%%lull` records a cell, and `%lull REPORT` shows a report.
 
-A cell is recorded in the kernel if the kernel was started in a session (`lull launch jupyter lab`): it then sees all
-variables of the notebook and the memory of its GPU. Otherwise it runs as a program of its own. What is shown is the
-answer of `lull why` and the page of the report, in a frame that can run scripts and nothing else: no network, no access
-to the notebook.
+A cell is recorded in the kernel, where it sees all variables of the notebook and the memory of its GPU: by the session
+that the kernel was started in (`lull launch jupyter lab`), or the kernel attaches to itself. Where that is not allowed,
+the cell runs as a program of its own. What is shown is the answer of `lull why` and the page of the report, in a frame
+that can run scripts and nothing else: no network, no access to the notebook.
 """
 import html
-import json
 import os
-import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 
-HELP = """%%lull [-o NAME] [--height PIXELS] [--no-page]: record this cell, say why the GPU waits, show the page
+import lull
+from lull import _library, _show
+
+HELP = """%%lull [-o NAME] [--height PIXELS] [--no-page]: record this cell, say why the GPU waits, show the page; a report of
+    this name is overwritten
 %lull [--height PIXELS] [--no-page] REPORT: the same for a report that is there"""
 
 # Megabytes of a page inside of a notebook, which stores it; lull leaves out detail until it fits.
@@ -28,14 +29,10 @@ class Trouble(Exception):
 
 def command():
     """The path of the lull command."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    agent = os.environ.get("LULL_AGENT", "")
-    places = [os.environ.get("LULL", ""), os.path.join(os.path.dirname(agent), "lull") if agent else "",
-              shutil.which("lull") or "", os.path.join(here, "../../../../bin/lull"), os.path.join(here, "../../build/lull")]
-    for path in places:
-        if path and os.access(path, os.X_OK) and not os.path.isdir(path):
-            return os.path.abspath(path)
-    raise Trouble("there is no lull command: put its folder into PATH, or its path into LULL")
+    try:
+        return _library.command()
+    except lull.Error as error:
+        raise Trouble(str(error)) from None
 
 
 def run(*words):
@@ -46,17 +43,6 @@ def run(*words):
         lines = done.stderr.strip().splitlines()
         raise Trouble(lines[-1] if lines else f"lull {words[0]} ended with status {done.returncode}")
     return done.stdout
-
-
-def session():
-    """The name of the session that this process belongs to, or None."""
-    found = re.match(r"lull-\d+-(\d+)-", os.path.basename(os.environ.get("LULL_SESSION", "")))
-    if not found:
-        return None
-    for row in json.loads(run("sessions", "--format=json")):
-        if row["Recorder"] == int(found[1]):
-            return row["Name"]
-    return None
 
 
 class Page:
@@ -81,7 +67,7 @@ class Page:
         return self.verdict
 
     def _repr_html_(self):
-        text = f'<pre style="white-space: pre-wrap">{html.escape(self.verdict)}</pre>'
+        text = _show.text_as_html(self.verdict)
         if self.page is None:
             return text
         # The page is text of this attribute, so it needs no server, also in VS Code and Colab.
@@ -95,7 +81,10 @@ class Options:
 
     def __init__(self, line):
         self.output, self.height, self.has_page, self.words = None, 600, True, []
-        words = shlex.split(line)
+        try:
+            words = shlex.split(line)
+        except ValueError as error:  # a quote that is not closed
+            raise Trouble(f"{error}\n{HELP}") from None
         while words:
             word = words.pop(0)
             if word in ("-o", "--output", "--height"):
@@ -121,20 +110,23 @@ def new_name():
     return f"cell{number}.lull"
 
 
-def record_here(shell, cell, path, name):
-    """Run the cell in this kernel, recorded by its session."""
-    run("start", f"--session={name}", f"--output={os.path.abspath(path)}")
+def record_here(shell, cell, path):
+    """Run the cell in this kernel, recorded; None if this kernel cannot be."""
+    part = lull.profile(path)
     try:
-        result = shell.run_cell(cell)
+        part.__enter__()
+    except lull.Error as error:
+        print(f"{error}\nSo the cell runs as a program of its own and sees no variables of the notebook. `lull launch jupyter "
+              "lab` starts kernels that can be recorded.", file=sys.stderr)
+        return None
+    try:
+        return shell.run_cell(cell).success
     finally:
-        run("stop", f"--session={name}")
-    return result.success
+        part.__exit__(None, None, None)
 
 
 def record_apart(cell, path):
     """Run the cell as a program of its own."""
-    print("This kernel is in no session of lull, so the cell runs as a program of its own and sees no variables of the "
-          "notebook. `lull launch jupyter lab` starts kernels that can be recorded.", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="lull-") as folder:
         name = os.path.join(folder, "cell.py")
         with open(name, "w", encoding="utf-8") as f:
@@ -147,6 +139,17 @@ def record_apart(cell, path):
     if not os.path.exists(path):
         raise Trouble(f"nothing was recorded; the program ended with status {done.returncode}")
     return done.returncode == 0
+
+
+def record(shell, cell, path):
+    """Run the cell, recorded: here if that can be. Cells are run again and again: the last one counts."""
+    if os.path.exists(path):
+        os.unlink(path)
+    is_well = record_here(shell, cell, path)
+    if is_well is None:
+        is_well = record_apart(cell, path)
+    if not is_well:
+        print("The cell failed; the report has what came before.", file=sys.stderr)
 
 
 def magic(shell, line, cell=None):
@@ -163,12 +166,10 @@ def magic(shell, line, cell=None):
                 raise Trouble(HELP)
             path = options.output or new_name()
             path += "" if path.endswith(".lull") else ".lull"
-            name = session()
-            if not (record_here(shell, cell, path, name) if name else record_apart(cell, path)):
-                print("The cell failed; the report has what came before.", file=sys.stderr)
+            record(shell, cell, path)
             print(f"lull: {path}", file=sys.stderr)
         display(Page(path, options.height, options.has_page))
-    except Trouble as trouble:
+    except (Trouble, lull.Error) as trouble:
         print(f"lull: {trouble}", file=sys.stderr)
 
 

@@ -33,7 +33,7 @@ import warnings
 from typing import Any, Iterator, Sequence
 
 from ._library import (INT, NULL, REAL, TEXT, CError, Error, FormatError, MemoryGone, NotFound, ReadError,
-                       ReportWarning, Rows, UsageError, WATCH, byref, bytes_at, c_char_p, c_int64, c_void_p, check,
+                       RecordError, ReportWarning, Rows, UsageError, WATCH, byref, bytes_at, c_char_p, c_int64, c_void_p, check,
                        command, library, take_text)
 
 
@@ -341,6 +341,15 @@ class Why(dict):
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        """The sentences for a notebook."""
+        from . import _show
+        return _show.text_as_html(self.text)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same for IPython in a terminal, which would show the dict."""
+        printer.text(self.text.rstrip("\n"))
+
     @property
     def first(self) -> str | None:
         """The id of the cause to fix first, None if it is not known."""
@@ -531,15 +540,23 @@ class Report:
     def __repr__(self) -> str:
         return f"<lull.Report {self.path}>"
 
+    def _repr_html_(self) -> str:
+        """For a notebook: why the GPU waits, and the page of the report."""
+        from . import _notebook
+        try:
+            return _notebook.Page(self.path)._repr_html_()
+        except _notebook.Trouble as trouble:
+            raise ReadError(str(trouble)) from None
+
 
 def open(path: str | os.PathLike[str]) -> Report:
     """Open a report, or a file of another tool that lull can import."""
     return Report(path)
 
 
-for _class in (Column, Diff, Error, FormatError, Frame, MemoryGone, NotFound, ReadError, Report, ReportWarning, Table,
-               UsageError, Why):
+for _class in (Column, Diff, Error, FormatError, Frame, MemoryGone, NotFound, ReadError, RecordError, Report,
+               ReportWarning, Table, UsageError, Why):
     _class.__module__ = "lull"  # the name by which it is known
 
-__all__ = ["Column", "Diff", "Error", "FormatError", "Frame", "MemoryGone", "NotFound", "ReadError", "Report",
-           "ReportWarning", "Table", "UsageError", "Why", "command", "open"]
+__all__ = ["Column", "Diff", "Error", "FormatError", "Frame", "MemoryGone", "NotFound", "ReadError", "RecordError",
+           "Report", "ReportWarning", "Table", "UsageError", "Why", "command", "open"]

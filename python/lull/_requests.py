@@ -23,9 +23,11 @@ HUNG_UP, FAILED = "hung up", "failed"
 
 # Names are kept for the whole recording: further ones share one.
 MAX_NAMES = 256
+MAX_KNOWN_PATH = 200  # characters; names of longer paths are not kept
 
 _current = contextvars.ContextVar("lull_request", default=None)
 _arrival = contextvars.ContextVar("lull_arrival", default=0)
+_connection = contextvars.ContextVar("lull_connection", default=None)  # hypercorn's
 _agent = None
 _names = set()
 _is_id = re.compile(r"\d+|[0-9a-fA-F-]{16,}").fullmatch
@@ -137,8 +139,15 @@ def _short(name):
 
 def http_name(method, path):
     """GET /items/:id, so that requests for different items have one name."""
-    parts = str(path).split("?", 1)[0].split("/")
-    return "%s %s" % (method, "/".join(":id" if part and _is_id(part) else part for part in parts))
+    path = str(path).partition("?")[0]
+    return _known_name(method, path) if len(path) <= MAX_KNOWN_PATH else _name_of(method, path)
+
+
+def _name_of(method, path):
+    return "%s %s" % (method, "/".join(":id" if part and _is_id(part) else part for part in path.split("/")))
+
+
+_known_name = functools.lru_cache(MAX_NAMES)(_name_of)
 
 
 def current():
@@ -209,37 +218,26 @@ def now():
 
 # ---- how long a request has waited in its socket ----
 
-# Of struct tcp_info of Linux: where tcpi_last_data_recv is, in ms, counted in ticks of the kernel.
-TCP_INFO_LAST_DATA = 52
-CLOCK_MONOTONIC_COARSE = 6  # its resolution is a tick; Python has no name for it
-_first = (0, 0)  # a moment of the agent, and the same in ns
+
+def arrival_of(connection):
+    """The moment at which the data came that the server reads now, as the kernel knows it, or now."""
+    try:
+        return _agent.request_arrival(connection.fileno())
+    except Exception:
+        return now()
 
 
-@careful
-def waited_ns(connection):
-    """How long ago the last data came in, at least; 0 if that is not known."""
-    import socket
-    import struct
-    import time
-    if connection is None or connection.family not in (socket.AF_INET, socket.AF_INET6):
-        return 0
-    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_LAST_DATA + 4)
-    if len(info) < TCP_INFO_LAST_DATA + 4:
-        return 0
-    tick_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
-    told_ns = struct.unpack_from("=I", info, TCP_INFO_LAST_DATA)[0] * 1e6 - tick_ns
-    return int(told_ns) if told_ns >= tick_ns else 0
+def came_to_loop(transport):
+    """The same for a connection of an event loop, which knew of the data before it read them."""
+    try:
+        return _agent.request_came(transport.get_extra_info("socket").fileno())
+    except Exception:
+        return now()
 
 
-@careful
-def arrival_of(connection, moment):
-    """The moment at which the data came that the server reads at `moment`, or `moment`."""
-    import time
-    ns = waited_ns(connection)
-    if not ns or not moment or not _first[0]:
-        return moment
-    passed_ns = time.monotonic_ns() - _first[1]
-    return int(moment - ns * (moment - _first[0]) / passed_ns) if passed_ns > ns else moment
+def watch_loops():
+    """From now on the agent notes when data came that event loops read."""
+    _agent.request_came(-1)
 
 
 @careful
@@ -380,7 +378,7 @@ def _patch_anyio(module):
 
 # ---- http.server, and what is built on it: wsgiref, werkzeug ----
 
-_accepted = weakref.WeakKeyDictionary()  # when a server took each connection
+_accepted = {}  # by descriptor: a connection, and when a server took it
 
 
 def _patch_socketserver(module):
@@ -394,91 +392,115 @@ def _patch_socketserver(module):
 
     @careful
     def note(result):
-        _accepted[result[0]] = now()
+        connection = result[0]
+        _accepted[connection.fileno()] = weakref.ref(connection), _agent.request_now()
     module.TCPServer.get_request = get_request
+
+
+@careful
+def _take_arrival(handler):
+    moment = handler._lull_arrival
+    if not moment:
+        return arrival_of(getattr(handler, "connection", None))
+    handler._lull_arrival = 0
+    return moment
+
+
+@careful
+def _look_at(handler):
+    """The first request of a connection waits for a thread, if it is there before the thread."""
+    fd = handler.request.fileno()
+    accepted = _accepted.pop(fd, None)
+    if accepted and accepted[0]() is handler.request:
+        handler._lull_arrival = _agent.request_waiting(fd, accepted[1])
+
+
+@careful
+def _begin_http(handler, moment):
+    name = http_name(handler.command, handler.path)
+    handler._lull_request = begin_request(name, handler.headers.get("traceparent", ""), moment)
+
+
+@careful
+def _end_http(handler, error=None):
+    request = handler._lull_request
+    handler._lull_request = None
+    end_request(request, error)
+
+
+def _ends_http(method):
+    """The request of a handler ends with this method of it."""
+    @functools.wraps(method)
+    def inner(self, *args, **kwargs):
+        try:
+            result = method(self, *args, **kwargs)
+        except BaseException as error:
+            _end_http(self, error)
+            raise
+        if self._lull_request is not None:
+            _end_http(self)
+        return result
+    inner._is_lull = True
+    return inner
+
+
+def _wrap_own(of, handler):
+    """Servers that are built on this one have methods of their own."""
+    for name in ("handle_one_request", "handle"):
+        for kind in of.__mro__:
+            method = kind.__dict__.get(name)
+            if method is not None and not getattr(method, "_is_lull", False) and kind is not handler:
+                if issubclass(kind, handler):
+                    setattr(kind, name, _ends_http(method))
+    of._lull_wrapped = of
 
 
 def _patch_http_server(module):
     """A request begins when its first line is read, and ends when its method returns."""
     handler = module.BaseHTTPRequestHandler
-    parse, respond = handler.parse_request, handler.send_response_only
-    setup, finish, handle = handler.setup, handler.finish, handler.handle_one_request
+    parse, respond, begin_connection = handler.parse_request, handler.send_response_only, handler.setup
 
     @functools.wraps(parse)
     def parse_request(self):
-        moment = arrived(self, now())
+        moment = _take_arrival(self)
         is_good = parse(self)
         if is_good:
-            begin_http(self, moment)
+            _begin_http(self, moment)
         return is_good
-
-    def arrived(self, moment):
-        """The first request of a connection waits for a thread, if it is there before the thread."""
-        accepted = self.__dict__.pop("_lull_accepted", None)
-        earlier = arrival_of(getattr(self, "connection", None), moment) or moment
-        return min(accepted, earlier) if accepted else earlier
-
-    @careful
-    def look_at(self):
-        import select
-        poll = select.poll()
-        poll.register(self.request, select.POLLIN)
-        accepted = _accepted.pop(self.request, None)
-        if accepted and poll.poll(0):
-            self.__dict__["_lull_accepted"] = accepted
-
-    @careful
-    def begin_http(self, moment):
-        name = http_name(self.command, self.path)
-        self.__dict__["_lull_request"] = begin_request(name, self.headers.get("traceparent", ""), moment)
 
     @functools.wraps(respond)
     def send_response_only(self, code, *args, **kwargs):
-        request = self.__dict__.get("_lull_request")
+        request = self._lull_request
         if request is not None and code >= 200:
             request.status = int(code)
         return respond(self, code, *args, **kwargs)
 
-    def ends_with(method):
-        @functools.wraps(method)
-        def inner(self, *args, **kwargs):
-            try:
-                result = method(self, *args, **kwargs)
-            except BaseException as error:
-                end_request(self.__dict__.pop("_lull_request", None), error)
-                raise
-            end_request(self.__dict__.pop("_lull_request", None))
-            return result
-        inner._is_lull = True
-        return inner
+    @functools.wraps(begin_connection)
+    def setup(self):
+        # Once for each class: what comes here comes with each connection.
+        if getattr(self, "_lull_wrapped", None) is not type(self):
+            _wrap_own(type(self), handler)
+        _look_at(self)
+        return begin_connection(self)
 
-    @functools.wraps(setup)
-    def setup_(self):
-        # Servers that are built on this one have methods of their own.
-        for name in ("handle_one_request", "handle"):
-            for kind in type(self).__mro__:
-                method = kind.__dict__.get(name)
-                if method is not None and not getattr(method, "_is_lull", False) and kind is not handler:
-                    if issubclass(kind, handler):
-                        setattr(kind, name, ends_with(method))
-        look_at(self)
-        return setup(self)
-
+    handler._lull_arrival, handler._lull_request = 0, None
     handler.parse_request = parse_request
     handler.send_response_only = send_response_only
-    handler.handle_one_request = ends_with(handle)
-    handler.finish = ends_with(finish)
-    handler.setup = setup_
+    handler.handle_one_request = _ends_http(handler.handle_one_request)
+    handler.finish = _ends_http(handler.finish)
+    handler.setup = setup
 
 
 # ---- WSGI ----
 
 
 class _Body:
-    """The answer of a WSGI application, which ends when the server has sent it."""
+    """The answer of a WSGI application in parts. The server closes it; before its end if the client is gone."""
 
-    def __init__(self, body, request):
+    def __init__(self, body, request, is_end):
         self._lull = iter(body), body, request
+        self._lull_is_end = is_end  # whether the request ends with it
+        self._lull_is_whole = False
 
     def __iter__(self):
         return self
@@ -489,22 +511,32 @@ class _Body:
         try:
             part = next(steps)
         except StopIteration:
-            end_request(request)
+            self._lull_is_whole = True
+            self._lull_end()
             raise
         except BaseException as error:
-            end_request(request, error)
+            self._lull_is_whole = True
+            self._lull_end(error)
             raise
         if request.is_open:
             request.part()
         return part
 
+    @careful
+    def _lull_end(self, error=None):
+        request = self._lull[2]
+        if not self._lull_is_whole:
+            request.status = HUNG_UP
+        if self._lull_is_end:
+            end_request(request, error)
+
     def close(self):
-        _, body, request = self._lull
+        body = self._lull[1]
         try:
             if hasattr(body, "close"):
                 body.close()
         finally:
-            end_request(request)
+            self._lull_end()
 
     def __getattr__(self, name):
         return getattr(self._lull[1], name)
@@ -530,17 +562,15 @@ def _wsgi(original):
         def respond(status, *args, **kwargs):
             told.status = str(status).split(" ", 1)[0]
             return start_response(status, *args, **kwargs)
-        if request is None:
-            return original(self, environ, respond)
         try:
             body = original(self, environ, respond)
         except BaseException as error:
             end_request(request, error)
             raise
-        if isinstance(body, (list, tuple)) or type(body).__name__ == "FileWrapper":
+        if hasattr(type(body), "__len__") or type(body).__name__ == "FileWrapper" or type(body) is _Body:
             end_request(request)
             return body
-        return _Body(body, request)
+        return _Body(body, told, request is not None)
     return __call__
 
 
@@ -575,20 +605,49 @@ def _header(scope, wanted):
     return ""
 
 
+def _length_of(message):
+    """How long the answer is, if its head says so."""
+    headers = message.get("headers")
+    for key, value in headers if isinstance(headers, (list, tuple)) else ():
+        if key.lower() == b"content-length":
+            return int(value)
+    return None
+
+
 def _watch_send(send, request):
-    """The application's send(): the status, and each part of the answer but the empty last one."""
+    """The application's send(): the status, each part of the answer but the empty last one, and its end.
+
+    The application may go on then, with what it calls tasks in the background: the client does not wait for it,
+    and may leave.
+    """
+    left = None  # bytes, if the client knows
+
     async def inner(message):
         look(message)
-        return await send(message)
+        result = await send(message)
+        if is_last(message):
+            end_request(request)
+        return result
 
     @careful
     def look(message):
+        nonlocal left
         if message is None:  # hypercorn's end: without an answer it gives one itself
             request.status = 500 if request.status == "done" else request.status
-        elif message.get("type") == "http.response.start":
+        elif message.get("type") == "http.response.start" and request.status != HUNG_UP:
             request.status = message.get("status", "done")
+            left = _length_of(message)
         elif message.get("type") == "http.response.body" and message.get("body"):
             request.part()
+
+    @careful
+    def is_last(message):
+        nonlocal left
+        if message is None or message.get("type") != "http.response.body":
+            return False
+        if left is not None:
+            left -= len(message.get("body", b""))
+        return not message.get("more_body") or left is not None and left <= 0
     return inner
 
 
@@ -596,7 +655,7 @@ def _watch_receive(receive, request):
     async def inner():
         message = await receive()
         if isinstance(message, dict) and message.get("type") == "http.disconnect" and request.is_open:
-            request.status = HUNG_UP if request.status == "done" else request.status
+            request.status = HUNG_UP  # what is sent from now on reaches nobody
         return message
     return inner
 
@@ -664,17 +723,20 @@ def _patch_uvicorn_config(module):
 
 
 def _patch_uvicorn_protocol(module):
-    """A request arrives when its coroutine is made, and may wait before its first step."""
-    original = module.RequestResponseCycle.run_asgi
+    """A request arrives when its head is read, and may wait for those before it, and for its first step."""
+    cycle = module.RequestResponseCycle
+    init, original = cycle.__init__, cycle.run_asgi
+
+    @functools.wraps(init)
+    def __init__(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        self._lull_arrival = came_to_loop(getattr(self, "transport", None))
 
     @functools.wraps(original)
     def run_asgi(self, app):
-        return _arrive(original(self, app), arrival_of(socket_of(self), now()))
-
-    @careful
-    def socket_of(self):
-        return self.transport.get_extra_info("socket")
-    module.RequestResponseCycle.run_asgi = run_asgi
+        return _arrive(original(self, app), getattr(self, "_lull_arrival", 0) or now())
+    cycle.__init__, cycle.run_asgi = __init__, run_asgi
+    watch_loops()
 
 
 async def _arrive(coroutine, moment):
@@ -700,8 +762,20 @@ def _patch_hypercorn(module):
             return original(app, config, scope, receive, send, *args, **kwargs)
         if not isinstance(scope, dict) or scope.get("type") != "http":
             return call(scope, receive, send)
-        return _arrive(_asgi_request(call, scope, receive, send), now())
+        return _arrive(_asgi_request(call, scope, receive, send), came_to_loop(_connection.get()))
     module._handle = _handle
+
+
+def _patch_hypercorn_server(module):
+    """What tasks of a connection do is done for it."""
+    original = module.TCPServer.run
+
+    @functools.wraps(original)
+    async def run(self):
+        _connection.set(getattr(self, "writer", None))
+        return await original(self)
+    module.TCPServer.run = run
+    watch_loops()
 
 
 # ---- aiohttp ----
@@ -712,17 +786,33 @@ def _patch_aiohttp(module):
 
     @functools.wraps(original)
     def _handle_request(self, request, *args, **kwargs):
-        moment = arrival_of(socket_of(self), now())
+        moment = came_to_loop(self.transport)
         return _aiohttp_request(original(self, request, *args, **kwargs), request, moment)
+    module.RequestHandler._handle_request = _handle_request
+    watch_loops()
+
+
+def _patch_aiohttp_response(module):
+    """Answers in parts."""
+    original = module.StreamResponse.write
+
+    @functools.wraps(original)
+    def write(self, data):
+        count_part()
+        return original(self, data)
 
     @careful
-    def socket_of(self):
-        return self.transport.get_extra_info("socket")
-    module.RequestHandler._handle_request = _handle_request
+    def count_part():
+        request = current()
+        if type(request) is Request:
+            request.part()
+    module.StreamResponse.write = write
 
 
 @careful
 def _begin_aiohttp(message, moment):
+    if message.headers.get("Upgrade", "").lower() == "websocket":
+        return None  # lasts as long as its client likes
     name = http_name(message.method, message.path)
     return begin_request(name, message.headers.get("traceparent", ""), moment)
 
@@ -811,7 +901,9 @@ PATCHES = {
     "uvicorn.protocols.http.httptools_impl": _patch_uvicorn_protocol,
     "hypercorn.asyncio.task_group": _patch_hypercorn,
     "hypercorn.trio.task_group": _patch_hypercorn,
+    "hypercorn.asyncio.tcp_server": _patch_hypercorn_server,
     "aiohttp.web_protocol": _patch_aiohttp,
+    "aiohttp.web_response": _patch_aiohttp_response,
     "grpc._server": _patch_grpc,
     "grpc.aio._server": _patch_grpc_aio,
     "transformers.generation.utils": _patch_transformers,
@@ -824,10 +916,8 @@ PATCHES = {
 
 def begin(agent, patches):
     """Add what is wrapped here to the modules that _hooks.py waits for."""
-    global _agent, _first
-    import time
+    global _agent
     _agent = agent
-    _first = now() or 0, time.monotonic_ns()
 
     def watched(function):
         def apply(module):

@@ -34,9 +34,10 @@ def _status_of(context):
 
 @_requests.careful
 def _end(request, context, error=None):
-    """As the status says that the program set, or the exception."""
+    """As the status says that the program set, or the exception. A client that waits no longer has hung up."""
     status = _status_of(context)
-    if status == "CANCELLED":
+    is_gone = status is None and error is None and hasattr(context, "is_active") and not context.is_active()
+    if status == "CANCELLED" or is_gone:
         request.status = _requests.HUNG_UP
     elif status in FAILURES:
         request.status = _requests.FAILED

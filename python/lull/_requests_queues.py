@@ -201,10 +201,12 @@ def patch_threading(module):
 
     @_requests.careful
     def follow(thread):
+        holders = _holders()
+        if not holders:
+            return
         # Threads of pools outlive the request for which they are started.
         of_pool = (type(thread).__module__ or "").startswith("anyio") or \
             getattr(getattr(thread, "_target", None), "__module__", None) == "concurrent.futures.thread"
-        holders = _holders()
-        if holders and not of_pool:
+        if not of_pool:
             thread.run = _Run(thread, Batch(holders, None))
     module.Thread.start = start

@@ -56,3 +56,8 @@ def as_html(frame: Frame) -> str:
     body = "".join("<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>" for row in rows)
     more = f"<p>... {len(frame) - len(rows):,} more rows</p>" if len(frame) > len(rows) else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def text_as_html(text: str) -> str:
+    """Sentences, with the lines that they have."""
+    return f'<pre style="white-space: pre-wrap">{escape(text)}</pre>'

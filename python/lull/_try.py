@@ -16,6 +16,8 @@ A line of the log is a letter and what it says; src/try/try_log.c reads it:
     r RANK              rank of this process, 0 if it has none
     s NS                a step starts
     u                   it did not, after all
+    n NS                PyTorch is loaded
+    z NS                the program ends, device included
     m NS                measuring starts here
     b N NS              a block of N steps took so long, device included
     l VALUE             loss of a backward pass, as hexadecimal floating point
@@ -38,6 +40,7 @@ TORCH = 1 << 24  # as in _hooks.py
 N_VALUES = 10  # losses that are compared
 MOST_WARMUP = 40  # steps that warm-up may take longer than was asked for, until steps are alike
 LIKE = 1.5  # the last three steps differ by no more: they are alike
+NEVER = 1 << 62  # steps to measure in a run that is measured as a whole
 PATIENCE = 3  # how often a program may catch SystemExit before it is ended without asking
 
 
@@ -55,11 +58,12 @@ class Trial:
         self.each_step = []  # functions of remedies
         self.before_end = []
         self.before_files = []  # called before a file that the program saved is used
-        self.saves = None
+        self.saves = None  # _try_saves.py
         self.model = []  # functions that get the outermost module before its first calls
         self.rank = int(os.environ.get("RANK") or 0)
         self.n_ranks = int(os.environ.get("WORLD_SIZE") or 1)
         self.is_forked = False
+        self.loaded_pid = 0
 
     def begin_run(self, folder, numbers):
         self.folder = folder
@@ -127,6 +131,11 @@ class Trial:
         return False
 
     # ---- steps ----
+
+    def loaded(self, torch):
+        """PyTorch is there. Programs without steps are measured from here to their end."""
+        self.loaded_pid = os.getpid()
+        self.write(f"n {time.monotonic_ns()}")
 
     def on_step(self):
         if self.has_ended:
@@ -237,6 +246,9 @@ class Trial:
             self.tell_values()
             for function in self.before_end:
                 function()
+            if self.loaded_pid == os.getpid() and not self.is_measuring:
+                self.sync()
+                self.write(f"z {time.monotonic_ns()}")
             cuda = self.cuda()
             if cuda and hasattr(cuda, "max_memory_reserved"):
                 self.once(f"g {cuda.max_memory_reserved()}")
@@ -284,6 +296,12 @@ class Trial:
     def did(self, remedy):
         """A remedy has changed something; without it the run says nothing about the remedy."""
         self.once(f"d {remedy}")
+
+    def set_switch(self, change):
+        """Set a switch of PyTorch at each step, since programs have lines for it; without steps once it is loaded."""
+        self.each_step.append(change)
+        if self.n_steps == NEVER:
+            self.when_loaded("torch", lambda torch: change())
 
     def set_context_flag(self, remedy, flag):
         """Have PyTorch's contexts made with a flag of cuCtxCreate(), before CUDA is used."""
@@ -403,103 +421,6 @@ def find_call(file, line, names, arguments):
     return calls[0].end_lineno, column
 
 
-class Saves:
-    """Files that the program saves through PyTorch go to a folder of the run, and are found there."""
-
-    def __init__(self, trial):
-        self.trial = trial
-        self.kept = {}
-        self.n = 0
-
-    def keep(self, path):
-        path = os.path.abspath(os.fspath(path))
-        if path not in self.kept:
-            folder = os.path.join(self.trial.folder, "saved")
-            os.makedirs(folder, exist_ok=True)
-            self.n += 1
-            self.kept[path] = os.path.join(folder, f"{os.getpid()}-{self.n}-{os.path.basename(path)}")
-            self.trial.once(f"k {path}")
-            self.watch()
-        return self.kept[path]
-
-    def find(self, path):
-        if not self.kept or not isinstance(path, (str, os.PathLike)):
-            return path
-        kept = self.kept.get(os.path.abspath(os.fspath(path)))
-        if kept is None:
-            return path
-        for function in self.trial.before_files:
-            function()
-        return kept
-
-    def wrap_save(self, original, position):
-        import functools
-
-        @functools.wraps(original)
-        def save(*args, **kwargs):
-            for key in ("f", "filename"):
-                if isinstance(kwargs.get(key), (str, os.PathLike)):
-                    kwargs[key] = self.keep(kwargs[key])
-            if len(args) > position and isinstance(args[position], (str, os.PathLike)):
-                args = (*args[:position], self.keep(args[position]), *args[position + 1:])
-            return original(*args, **kwargs)
-        return save
-
-    def wrap_load(self, original):
-        import functools
-
-        @functools.wraps(original)
-        def load(f, *args, **kwargs):
-            return original(self.find(f), *args, **kwargs)
-        return load
-
-    is_watching = False
-
-    def watch(self):
-        """What programs do with a file they have saved: give it its final name, look at it, remove it."""
-        if self.is_watching:
-            return
-        self.is_watching = True
-        real_stat, real_remove = os.stat, os.remove
-
-        def moved(real):
-            def move(source, target, **kwargs):
-                kept = self.kept.pop(os.path.abspath(os.fspath(source)), None) if not kwargs else None
-                if kept is None:
-                    return real(source, target, **kwargs)
-                self.kept[os.path.abspath(os.fspath(target))] = kept
-                self.trial.once(f"k {os.path.abspath(os.fspath(target))}")
-                return None
-            return move
-
-        def stat(path, *args, **kwargs):
-            return real_stat(path if isinstance(path, int) else self.find(path), *args, **kwargs)
-
-        def remove(path, *args, **kwargs):
-            found = self.find(path)
-            if found is not path:
-                self.kept.pop(os.path.abspath(os.fspath(path)))
-            return real_remove(found, *args, **kwargs)
-        os.rename, os.replace = moved(os.rename), moved(os.replace)
-        os.stat, os.remove, os.unlink = stat, remove, remove
-
-
-def _keep_files(trial):
-    trial.saves = saves = Saves(trial)
-
-    def torch_files(torch):
-        for module in (torch, sys.modules.get("torch.serialization")):
-            if module is not None:
-                module.save, module.load = saves.wrap_save(module.save, 1), saves.wrap_load(module.load)
-
-    def safetensors_files(module):
-        for name in ("save_file", "save_model"):
-            if hasattr(module, name):
-                setattr(module, name, saves.wrap_save(getattr(module, name), 1))
-    trial.when_loaded("torch", torch_files)
-    trial.when_loaded("safetensors.torch", safetensors_files)
-
-
 def _seed(torch):
     """The same random numbers in each run, unless the program chooses its own."""
     import random
@@ -577,10 +498,10 @@ def begin(hooks):
     try:
         numbers = [int(n) for n in os.environ["LULL_TRY_STEPS"].split(",")]
     except (KeyError, ValueError):
-        numbers = [0, 1 << 62, 1]
+        numbers = [0, NEVER, 1]
     trial = Trial(os.environ["LULL_TRY"], numbers)
     trial.hooks = hooks
-    _keep_files(trial)
+    hooks._load("_lull_try_saves", "_try_saves.py").begin(trial)
     if "LULL_SESSION" in os.environ:
         trial.write(f"a {time.monotonic_ns()}")
         hooks.seen.step = trial.on_recorded_step
@@ -593,3 +514,5 @@ def begin(hooks):
     _watch_losses(trial)
     if "LULL_TRY_WARM" not in os.environ or not hooks._load("_lull_try_warm", "_try_warm.py").begin(trial, _load_all):
         _load_all(trial)
+    # Each forked run comes by here.
+    trial.when_loaded("torch", trial.loaded)

@@ -5,7 +5,7 @@ a fresh one would be:
 
 1. What comes before the fork is the program's own: its first lines and its own imports.
 2. The process is not used once it has more than its memory to share: other threads, children, files that
-   it opened, CUDA.
+   it opened, temporary files that the first run would remove, CUDA.
 3. src/try/warm.h forks only runs with the same environment, and with remedies that need not be there
    before PyTorch is.
 
@@ -96,6 +96,8 @@ class Warm:
             for fd, name in open_files().items():
                 if self.before.get(fd) != name and not is_harmless(fd):
                     return f"it has opened {name}"
+            if any(os.path.lexists(path) for path in self.trial.saves.own):
+                return "it has made temporary files"
             # Threads of some libraries end before a fork and start again when they are needed, so one tells.
             pid = fork()
             if pid == 0:

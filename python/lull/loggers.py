@@ -6,8 +6,8 @@
     trainer = lightning.Trainer(callbacks=[lull.loggers.lightning_callback(every=1000, active=10)])
     trainer = transformers.Trainer(..., callbacks=[lull.loggers.transformers_callback(every=1000, active=10)])
 
-The callbacks record some steps now and then, if the program was started by `lull launch`, and log them with the other
-numbers of the run. None of the packages is needed unless it is used. lull-python(7) describes it.
+The callbacks record some steps now and then, and log them with the other numbers of the run. The program may be started
+by `lull launch`; any other attaches to itself (lull.profile). None of the packages is needed unless it is used. lull-python(7) describes it.
 """
 from __future__ import annotations
 
@@ -229,8 +229,8 @@ class _Lightning:
 class Sampler:
     """Records `active` steps every `every` steps, and hands their report to `done`; for loops of any kind.
 
-    Call step(number) where a step begins, and end() after the last one. Without `lull launch` it does nothing. An error
-    of lull is a warning: the program goes on.
+    Call step(number) where a step begins, and end() after the last one. An error of lull, such as that this program must
+    not be recorded here, is a warning: the program goes on.
     """
 
     def __init__(self, done: Callable[[Any, int], None], every: int = 1000, active: int = 10,
@@ -254,8 +254,7 @@ class Sampler:
     def _begin(self, number: int) -> None:
         os.makedirs(self.folder, exist_ok=True)
         part = lull.profile(os.path.join(self.folder, f"step{number}.lull")).__enter__()
-        if part.path is not None:
-            self.part, self.since = part, number
+        self.part, self.since = part, number
 
     def end(self) -> None:
         """The last step has ended."""

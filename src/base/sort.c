@@ -189,3 +189,27 @@ void lull_sort_r(void *at, size_t n, size_t elem_bytes,
 
 	sort(&o, at, n);
 }
+
+static int by_u64(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int by_f64(const void *a, const void *b)
+{
+	f64 x = *(const f64 *)a, y = *(const f64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+void lull_sort_u64(u64 *at, size_t n)
+{
+	lull_sort(at, n, sizeof(*at), by_u64);
+}
+
+void lull_sort_f64(f64 *at, size_t n)
+{
+	lull_sort(at, n, sizeof(*at), by_f64);
+}

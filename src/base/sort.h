@@ -18,4 +18,8 @@ void lull_sort(void *at, size_t n, size_t elem_bytes, int (*compare)(const void 
 void lull_sort_r(void *at, size_t n, size_t elem_bytes,
 		 int (*compare)(const void *, const void *, void *), void *ctx);
 
+/* Numbers, the least first. */
+void lull_sort_u64(u64 *at, size_t n);
+void lull_sort_f64(f64 *at, size_t n);
+
 #endif

@@ -165,7 +165,7 @@ void lull_str_add_fixed(struct lull_str *s, f64 value, int decimals)
 		*--at = '.';
 	}
 	at = put_digits(at, whole / scales[decimals], 1);
-	if (signbit(value))
+	if (signbit(value) && whole) /* what rounds to zero has no sign */
 		*--at = '-';
 	lull_str_add(s, at, (size_t)(end - at));
 }

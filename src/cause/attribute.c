@@ -86,6 +86,33 @@ static u64 place_key(const struct lull_subject *s, u32 event, bool by_range)
 	return by_range ? 0 : first;
 }
 
+/*
+ * The stack that was recorded with a call, or with the call of the C library in which it waits; 0
+ * if there is none.
+ */
+static u32 recorded_stack(const struct lull_subject *s, u32 node_ix)
+{
+	const struct lull_node *node = &s->chain.nodes[node_ix];
+	u32 found = lull_chain_stack(&s->chain, node_ix), event;
+	const struct lull_host_event *e;
+
+	if (found)
+		return found;
+	event = lull_host_at(&s->host, node->lane,
+			     node->begin_ns + (node->end_ns - node->begin_ns) / 2);
+	if (event == LULL_NONE)
+		return 0;
+	e = lull_vec_get(&s->host.events, event);
+	return e->kind == LULL_HOST_OSCALL && e->begin_ns >= node->begin_ns ? e->stack : 0;
+}
+
+/* Whether the piece is of the same call, or of the same gap and what happens in it, as the last. */
+static bool is_same_time(const struct lull_where *where, const struct lull_claim *c)
+{
+	return where->n && where->last_node == c->node &&
+	       (c->place != LULL_PLACE_GAP || where->last_event == c->event);
+}
+
 static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cause_ix cause,
 		       u32 stack)
 {
@@ -103,8 +130,9 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 		key[1] = node->name;
 	key[2] = place_key(s, c->event, lull_causes[cause]->places == LULL_PLACES_BY_RANGE);
 	/* Calls that were recorded with their line are told apart by it. */
-	if (node && (c->place == LULL_PLACE_CALL || c->place == LULL_PLACE_LOST))
-		key[3] = lull_location_frame(s->reader, lull_chain_stack(&s->chain, c->node));
+	if (node && (c->place == LULL_PLACE_CALL || c->place == LULL_PLACE_LOST ||
+		     c->place == LULL_PLACE_COPY))
+		key[3] = lull_location_frame(s->reader, recorded_stack(s, c->node));
 	ix = lull_map_add(&w->where, lull_hash(key, sizeof(key)), &is_new);
 	if (is_new) {
 		*ix = (u32)s->wheres.n;
@@ -113,14 +141,20 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	}
 	where = lull_vec_get(&s->wheres, *ix);
 	where->ns += ns;
-	where->n += !w->is_rest || is_new;
+	where->n += is_new || (!w->is_rest && !is_same_time(where, c));
+	where->last_node = c->node;
+	where->last_event = c->event;
 	if (ns >= where->to_ns - where->from_ns) {
 		where->from_ns = c->from_ns;
 		where->to_ns = c->to_ns;
 		where->node = c->node;
 		where->event = key[2] ? c->event : LULL_NONE;
 		where->unit = c->unit;
-		where->stack = stack ? stack : where->stack;
+	}
+	/* Samples are sparse: the longest piece may have none. */
+	if (stack && ns >= where->stack_ns) {
+		where->stack = stack;
+		where->stack_ns = ns;
 	}
 }
 
@@ -189,7 +223,7 @@ static enum lull_cause_ix judge_call(struct work *w, struct lull_claim *c)
 static u32 stack_in(const struct lull_subject *s, const struct lull_node *node)
 {
 	const struct lull_host_sample *samples = s->host.samples.at;
-	u32 found = lull_chain_stack(&s->chain, (u32)(node - s->chain.nodes));
+	u32 found = recorded_stack(s, (u32)(node - s->chain.nodes));
 
 	if (found)
 		return found;
@@ -249,7 +283,7 @@ static void pay_rest(struct work *w, const struct idle *idle, const struct lull_
 	wait.node = idle->drain;
 	fill_host(&wait);
 	w->is_rest = true;
-	cost(w, idle->piece, &wait, idle->drained_by, lull_chain_stack(&w->s->chain, idle->drain));
+	cost(w, idle->piece, &wait, idle->drained_by, recorded_stack(w->s, idle->drain));
 	w->is_rest = false;
 }
 
@@ -420,7 +454,7 @@ static void pay_idle(struct work *w, const struct lull_split_piece *piece)
 	idle.drained_by = drained_by(w, node->chain, piece->from_ns);
 	if (idle.drained_by != LULL_N_CAUSES)
 		idle.drain = lull_chain_find(&s->chain, node->chain, piece->from_ns);
-	if (idle.drain != LULL_NONE && !lull_chain_stack(&s->chain, idle.drain))
+	if (idle.drain != LULL_NONE && !recorded_stack(s, idle.drain))
 		idle.drain = LULL_NONE;
 	if (node->begin_ns > piece->from_ns) {
 		u64 to_ns = node->begin_ns < piece->to_ns ? node->begin_ns : piece->to_ns;
@@ -461,7 +495,7 @@ static void pay_unit(struct work *w, const struct lull_split_piece *piece, enum 
 		c.from_ns = c.to_ns;
 		c.to_ns = piece->to_ns;
 	}
-	cost(w, piece, &c, lull_cause_of(&c), 0);
+	cost(w, piece, &c, lull_cause_of(&c), c.node == LULL_NONE ? 0 : recorded_stack(s, c.node));
 }
 
 static void on_piece(void *ctx, const struct lull_split_piece *piece)

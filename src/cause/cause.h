@@ -20,7 +20,7 @@
 #include "cause/subject.h"
 
 struct lull_finding; /* cause/why.h */
-struct lull_what_if; /* cause/replay.h */
+struct lull_what_if; /* cause/replay/replay.h */
 struct lull_why;     /* cause/why.h */
 
 /* Sources of a recording that a cause cannot do without. */
@@ -176,7 +176,7 @@ struct lull_cause {
 	void (*prove)(struct lull_why *why, struct lull_finding *f);
 
 	/* Fit the advice, which holds the words above, to the machine. NULL: it fits all. */
-	void (*suit)(const struct lull_subject *s, bool is_torch, struct lull_advice *advice);
+	void (*suit)(const struct lull_why *why, bool is_torch, struct lull_advice *advice);
 
 	/* Change the step as the fix would. NULL: no prediction. */
 	void (*apply)(struct lull_what_if *w);

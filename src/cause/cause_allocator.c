@@ -6,7 +6,7 @@
  * Not it:  a framework's caching allocator, which makes no such calls once it is warm.
  */
 #include "cause/cause.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 
 static bool claim(const struct lull_claim *c)
 {

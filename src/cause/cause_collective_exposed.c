@@ -6,7 +6,7 @@
  *          (straggler, pipeline-imbalance).
  */
 #include "cause/cause.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 
 static bool claim(const struct lull_claim *c)
 {

@@ -8,7 +8,7 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "model/thread/doing.h"
 #include "model/words.h"
 #include "cause/thresholds.h"
@@ -43,6 +43,7 @@ static bool claim(const struct lull_claim *c)
 
 static void apply(struct lull_what_if *w)
 {
+	lull_what_if_drop_trips(w, LULL_CAUSE_IX_cpu_offload);
 	for (u32 i = 0; i < w->n; i++)
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_cpu_offload);
 }
@@ -56,7 +57,8 @@ const struct lull_cause lull_cause_cpu_offload = {
 	       "150 us in which the thread is in an operator without CUDA calls that takes at "
 	       "least 150 us, or in which more than half of the native samples are in kernels "
 	       "for CPUs (vectorised loops of PyTorch, OpenMP, MKL, oneDNN). The prediction "
-	       "removes them: it leaves out what the same work takes on the device.",
+	       "removes them, and the copies for them: it leaves out what the same work takes on "
+	       "the device.",
 	.fix = "keep the data on the device and compute there",
 	.fix_torch = "keep tensors on the device (no .cpu() before the computation); a fused "
 		     "optimizer on the device instead of one on the CPU",

@@ -8,7 +8,7 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 
 static bool claim(const struct lull_claim *c)
 {

@@ -7,9 +7,11 @@
  * Not it:  Python between launches of a framework (launch-bound); work that ends in a copy to the
  *          device (input-pipeline).
  */
+#include <stdio.h>
+
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
@@ -19,6 +21,9 @@ static bool claim(const struct lull_claim *c)
 
 static void apply(struct lull_what_if *w)
 {
+	/* In the worst case it is only moved on the host. */
+	if (w->scenario <= 0)
+		lull_what_if_drop_trips(w, LULL_CAUSE_IX_host_compute);
 	for (u32 i = 0; i < w->n; i++)
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_host_compute);
 }
@@ -42,6 +47,27 @@ static bool is_guess(const struct lull_subject *s)
 	return guessed_ns(s) * 2 > s->cost_ns[LULL_CAUSE_IX_host_compute];
 }
 
+/* Where most of it works on results of the device, the device can do that. */
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
+{
+	f64 cost_ns = (f64)why->lead->cost_ns[LULL_CAUSE_IX_host_compute] / lull_why_n_steps(why);
+	struct lull_what_if w;
+	f64 ns;
+
+	(void)is_torch;
+	if (!why->has_replay)
+		return;
+	lull_what_if_init(&w, &why->replay, 0);
+	ns = lull_what_if_drop_trips(&w, LULL_CAUSE_IX_host_compute);
+	lull_what_if_release(&w);
+	if (ns * 2 < cost_ns)
+		return;
+	snprintf(advice->fix, sizeof(advice->fix),
+		 "do it on the device, where its input comes from: the copy to the host goes, too; "
+		 "else vectorise it, run it every N steps, or in another process");
+	snprintf(advice->assumes, sizeof(advice->assumes), "the device does it in no time");
+}
+
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (lull_finding_waits(why, f))
@@ -59,7 +85,9 @@ const struct lull_cause lull_cause_host_compute = {
 	       "another thread) keeps the thread from launching. A gap counts if it contains at "
 	       "least 300 us of such code where samples, ranges or operators were recorded. "
 	       "Where nothing was recorded it has to contain 800 us, in at least two steps; gaps "
-	       "without samples halve the confidence.",
+	       "without samples halve the confidence. Where it works on at least 64 bytes that "
+	       "were copied to the host since the last launch, the prediction takes it as done "
+	       "on the device: the copies go, too.",
 	.fix = "move it out of the loop, vectorise it, run it every N steps, or run it in "
 	       "another process",
 	.assumes = "all of this code leaves the thread",
@@ -70,6 +98,7 @@ const struct lull_cause lull_cause_host_compute = {
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claims_at = LULL_AT(GAP),
 	.claim = claim,
+	.suit = suit,
 	.apply = apply,
 	.trust = trust,
 	.is_guess = is_guess,

@@ -12,7 +12,7 @@
 
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
@@ -55,6 +55,9 @@ static void apply(struct lull_what_if *w)
 		   : w->scenario < 0 ? (u32)LULL_T(batched_good)
 				     : (u32)LULL_T(batched);
 
+	/* What stays on the device is computed on there. */
+	if (w->scenario <= 0)
+		lull_what_if_drop_trips(w, LULL_CAUSE_IX_cpu_offload);
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];
 
@@ -94,9 +97,9 @@ static bool gets_results(const struct lull_subject *s)
 	return false;
 }
 
-static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice *advice)
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
-	if (gets_results(s))
+	if (gets_results(why->lead))
 		return;
 	snprintf(advice->fix, sizeof(advice->fix),
 		 "do not wait there: %swork of one stream runs in its order anyway; wait once at "
@@ -128,8 +131,8 @@ const struct lull_cause lull_cause_host_sync = {
 	       "Counted: idle time in synchronising calls and in copies to the host, the time of "
 	       "such copies that run alone on the device, and the launch latency after a wait "
 	       "until the next work. The prediction removes waits and the copies that are waited "
-	       "for. A loop of at least 8 iterations that waits in each is predicted as one "
-	       "batched operator.",
+	       "for. Work of the CPU on tensors that were copied so goes, too. A loop of at least "
+	       "8 iterations that waits in each is predicted as one batched operator.",
 	.fix = "keep the value on the device; read it later or every N steps; copy it to pinned "
 	       "memory with cudaMemcpyAsync() and read it a step later",
 	.fix_torch = "keep the value on the device; read it later or every N steps; copy it to "

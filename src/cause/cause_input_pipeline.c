@@ -14,7 +14,7 @@
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/gaps.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
@@ -32,40 +32,136 @@ static u32 spare_cpus(const struct lull_subject *s)
 	return s->n_cpus > 1 ? s->n_cpus - 1 : s->n_cpus;
 }
 
-/* All loading of the steady steps, also while the device has work. */
-static f64 loading_ns(const struct lull_subject *s)
+/* Child processes that run in the steady steps; each exec of one is a row of its own. */
+static u32 count_children(const struct lull_subject *s)
 {
+	size_t n;
+	const struct lull_process_row *all = lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+	const struct lull_process_row *own = &all[s->process - 1];
+	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
+	u32 n_children = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_children += all[i].parent_pid == own->pid && &all[i] != own &&
+			      (!all[i].end_ns || all[i].end_ns > from_ns);
+	return n_children;
+}
+
+/* How a step loads, and with how many workers it would. */
+struct loading {
+	f64 work_ns; /* of a step */
+	f64 rest_ns; /* of the step without it */
+	u32 workers; /* 0 if there are not enough CPUs for them to keep up */
+	bool waits;  /* the thread waits for somebody who loads */
+};
+
+/* Loading of the replayed steps, also while the device has work; whether most is waiting. */
+static void add_up(const struct lull_replay *p, struct loading *l)
+{
+	const struct lull_subject *s = p->subject;
+	const struct lull_replay_node *nodes = p->nodes.at;
 	const struct lull_slice *at = s->slices.at;
-	f64 sum = 0;
+	const struct lull_host_event *events = s->host.events.at;
+	f64 sum = 0, waited = 0;
 
-	for (size_t i = 0; i < s->slices.n; i++) {
-		u32 round = s->chain.nodes[at[i].node].round;
+	for (size_t i = 0; i < p->nodes.n; i++) {
+		u32 ix = nodes[i].node;
 
-		if (at[i].cause == LULL_CAUSE_IX_input_pipeline && round != LULL_NONE &&
-		    round >= s->rounds.first_steady)
-			sum += (f64)(at[i].to_ns - at[i].from_ns);
+		for (size_t k = s->chain.nodes[ix].slice;
+		     k != LULL_NONE && k < s->slices.n && at[k].node == ix; k++) {
+			f64 ns = (f64)(at[k].to_ns - at[k].from_ns);
+			u32 inside;
+
+			if (at[k].cause != LULL_CAUSE_IX_input_pipeline)
+				continue;
+			sum += ns;
+			inside = at[k].event == LULL_NONE ? 0 : events[at[k].event].inside;
+			waited += inside & (LULL_IN_WAIT | LULL_IN_READ) ? ns : 0;
+		}
 	}
-	return sum;
+	l->work_ns = sum / p->n_rounds;
+	l->rest_ns = lull_replay_rest_ns(p, l->work_ns);
+	l->waits = waited * 2 > sum;
+	/* Workers that cannot keep up work all the time, not only while the thread waits. */
+	if (l->waits)
+		l->work_ns = fmax(l->work_ns, count_children(s) * p->measured_ns);
+	/* Recording slowed them as it did the thread. */
+	l->work_ns *= p->host_part;
+}
+
+static void take_out(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++) {
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_input_pipeline);
+		/* In the worst case the copies stay as they are. */
+		if (w->scenario > 0)
+			continue;
+		if ((w->nodes[i].flags & LULL_NODE_PAGED) && !(w->nodes[i].flags & LULL_NODE_OUT))
+			lull_what_if_pin(w, i);
+		if (w->nodes[i].flags & LULL_NODE_OWNED)
+			lull_what_if_remove(w, i);
+	}
+}
+
+/* The workers that keep up with the rest of the step: more bring nothing. */
+static struct loading find_loading(const struct lull_replay *p)
+{
+	u32 spare = spare_cpus(p->subject);
+	struct loading l = { 0 };
+	f64 n;
+
+	add_up(p, &l);
+	n = fmax(ceil(l.work_ns / (fmax(l.rest_ns, 1) * LULL_T(worker))), 1);
+	l.workers = !spare || n <= spare ? (u32)fmin(n, UINT16_MAX) : 0;
+	return l;
 }
 
 /*
- * Workers that load a batch in the time which the rest of a step takes, as far as there are CPUs:
- * more bring nothing.
+ * Whether the thread's own code is too much for the workers that there are CPUs for, and goes over
+ * items one by one: operations on arrays take a small part of that, and only the rest of the step
+ * is left.
  */
-static u32 workers(const struct lull_subject *s)
+static bool is_cheaper(const struct lull_subject *s, const struct loading *l)
 {
-	f64 rest_ns = (f64)(s->window_ns - s->cost_ns[LULL_CAUSE_IX_input_pipeline]);
-	f64 n = ceil(loading_ns(s) / (fmax(rest_ns, 1) * LULL_T(worker)));
-
-	n = fmin(n, spare_cpus(s) ? spare_cpus(s) : UINT16_MAX);
-	return (u32)fmax(n, 1);
+	return !l->workers && !l->waits &&
+	       lull_samples_interpreted(s, LULL_CAUSE_IX_input_pipeline);
 }
 
-static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice *advice)
+static void apply(struct lull_what_if *w)
 {
-	u32 n = workers(s);
+	u32 spare = spare_cpus(w->replay->subject);
+	struct loading l = find_loading(w->replay);
+	f64 worth = w->scenario < 0   ? LULL_T(worker_good)
+		    : w->scenario > 0 ? LULL_T(worker_poor)
+				      : LULL_T(worker);
 
-	if (is_torch && spare_cpus(s))
+	take_out(w);
+	if (w->scenario > 0 || !is_cheaper(w->replay->subject, &l))
+		w->floor_ns = l.work_ns / ((l.workers ? l.workers : spare) * worth);
+}
+
+/* What to do, by the workers it takes. */
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
+{
+	u32 spare = spare_cpus(why->lead), n;
+	struct loading l;
+
+	if (!why->has_replay)
+		return;
+	l = find_loading(&why->replay);
+	n = l.workers ? l.workers : spare;
+	if (is_cheaper(why->lead, &l)) {
+		snprintf(advice->fix, sizeof(advice->fix),
+			 "prepare the whole batch with array operations, or on the device: %u "
+			 "worker%s would leave a step of %s",
+			 n, n == 1 ? "" : "s",
+			 lull_why_time(fmin(l.work_ns / (n * LULL_T(worker)), why->replay.free_ns))
+				 .text);
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "it then takes less than the rest of the step");
+		return;
+	}
+	if (is_torch && spare)
 		snprintf(advice->fix, sizeof(advice->fix),
 			 "DataLoader(num_workers=%u, pin_memory=True) and .to(device, "
 			 "non_blocking=True)",
@@ -75,55 +171,22 @@ static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice
 			 "each of the %u workers has a CPU to itself", n);
 }
 
-static void apply(struct lull_what_if *w)
-{
-	f64 all_ns = 0, worth = w->scenario < 0	  ? LULL_T(worker_good)
-				: w->scenario > 0 ? LULL_T(worker_poor)
-						  : LULL_T(worker);
-
-	for (u32 i = 0; i < w->n; i++) {
-		all_ns += lull_what_if_slices_ns(w, i, LULL_CAUSE_IX_input_pipeline);
-		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_input_pipeline);
-		if ((w->nodes[i].flags & LULL_NODE_PAGED) && !(w->nodes[i].flags & LULL_NODE_OUT))
-			lull_what_if_pin(w, i);
-		if (w->nodes[i].flags & LULL_NODE_OWNED)
-			lull_what_if_remove(w, i);
-	}
-	/* The workers have to keep up. Recording slowed them as it did the thread. */
-	all_ns *= w->is_raw ? 1 : w->replay->host_part;
-	w->floor_ns = all_ns / w->replay->n_rounds / (workers(w->replay->subject) * worth);
-}
-
-/* Child processes that run in the steady steps; each exec of one is a row of its own. */
-static u32 count_children(const struct lull_why *why, const struct lull_process_row *own)
-{
-	size_t n;
-	const struct lull_process_row *all = lull_reader_dim(why->reader, LULL_TABLE_process, &n);
-	u64 from_ns = lull_round_begin_ns(&why->lead->rounds, why->lead->rounds.first_steady);
-	u32 n_children = 0;
-
-	for (size_t i = 0; i < n; i++)
-		n_children += all[i].parent_pid == own->pid && &all[i] != own &&
-			      (!all[i].end_ns || all[i].end_ns > from_ns);
-	return n_children;
-}
-
 /* Who loads instead, or that nobody does. */
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	size_t n;
 	const struct lull_process_row *processes =
 		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
-	const struct lull_process_row *own = &processes[why->lead->process - 1];
 	bool waits = lull_finding_waits(why, f);
-	u32 n_children = count_children(why, own);
+	u32 n_children = count_children(why->lead);
 
-	if (!own->has_agent)
+	if (!processes[why->lead->process - 1].has_agent)
 		return;
 	if (waits)
 		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
 			 lull_causes[f->cause]->fix_more);
-	if (waits && lull_show_producer(why, f))
+	/* Threads that live for less than the time between two samples have none. */
+	if (waits && (lull_show_producer(why, f) || lull_show_runner(why, f)))
 		return;
 	if (n_children)
 		lull_show(f, "process", NULL, "%u child process%s not keep up", n_children,
@@ -145,14 +208,17 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "name, unless it starts from a result of at least 64 bytes that the device just "
 	       "gave. The prediction moves loading to other processes and pins its copies. It "
 	       "uses as many workers as it takes to keep up with the rest of the step, each 0.7 "
-	       "times as fast as the thread, but fewer than the machine has CPUs.",
+	       "times as fast as the thread, but fewer than the machine has CPUs. Where these "
+	       "are too few, and the thread runs Python over items one by one, it takes loading "
+	       "as done with arrays, and the rest of the step is left; how long the workers "
+	       "would take is then the upper end of the range.",
 	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "
 	       "device computes, and copy it with cudaMemcpyAsync()",
 	.fix_torch = "a DataLoader with workers (num_workers) and pin_memory=True, and "
 		     ".to(device, non_blocking=True)",
 	.fix_more = "let more threads or processes prepare batches (with a DataLoader: "
-		    "num_workers), or make each item cheaper: decode less, cache, read from "
-		    "faster storage",
+		    "num_workers), or make each item cheaper: decode less, decode on the "
+		    "GPU (NVIDIA DALI), cache, read from faster storage",
 	.assumes = "one worker has a CPU to itself",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_DATA,

@@ -5,7 +5,7 @@
  * Not it:  longer pauses of that kind (unknown): something that is not in the recording held it.
  */
 #include "cause/cause.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)

@@ -11,7 +11,7 @@
 
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 #include "model/step.h"
 
@@ -104,6 +104,11 @@ static void use_graph(struct lull_what_if *w)
 			w->ops[k].launch_ns = LULL_T(graph_next_ns);
 		}
 	}
+	/* What a kernel of a graph takes is known without the cost of recording a launch. */
+	for (u32 i = 0; i < w->n; i++) {
+		if (w->nodes[i].kind == LULL_KIND_OF_LAUNCH)
+			w->nodes[i].kind = LULL_KIND_OF_OTHER;
+	}
 }
 
 static void apply(struct lull_what_if *w)
@@ -131,9 +136,9 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 }
 
 /* A program that trains has an optimizer, which may be fused. */
-static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice *advice)
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
-	if (is_torch && lull_trains(s->reader))
+	if (is_torch && lull_trains(why->lead->reader))
 		snprintf(
 			advice->fix, sizeof(advice->fix), "%s",
 			"CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a fused optimizer "

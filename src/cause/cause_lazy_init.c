@@ -7,7 +7,7 @@
  *          always: they are warm-up and left out.
  */
 #include "cause/cause.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 
 static bool claim(const struct lull_claim *c)
 {

@@ -12,7 +12,7 @@
 
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "model/thread/doing.h"
 #include "model/words.h"
 

@@ -8,7 +8,7 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "model/thread/doing.h"
 #include "model/words.h"
 

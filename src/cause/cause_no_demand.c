@@ -3,6 +3,8 @@
  *
  * Signal:  in a gap of at least 150 us the thread waits for a connection, for a client's data, for
  *          events or, in a server, for a queue, while no other thread of the program is at work.
+ *          In a server that makes a thread for each request, also the time before the next thread
+ *          exists.
  * Not it:  a wait while a thread or a process prepares what is waited for (input-pipeline,
  *          lock-wait); a wait for a batch that is then copied, in a program that is no server.
  */
@@ -30,7 +32,9 @@ const struct lull_cause lull_cause_no_demand = {
 	       "in which the launching thread waits for a connection, for data of a client, for "
 	       "events (poll, select, epoll) or, in a program that accepts connections, for a "
 	       "queue, while the other threads of the "
-	       "program are on a CPU or read files for less than a quarter of that time. That is "
+	       "program are on a CPU or read files for less than a quarter of that time. If such a "
+	       "program makes a "
+	       "thread for each request, the time before that thread exists counts, too. That is "
 	       "no fault of the program, and nothing is predicted: the load decides.",
 	.fix = "none is needed: send more requests to see what the program can do",
 	.kind = LULL_CAUSE_SPECIFIC,

@@ -10,7 +10,7 @@
 #include "cause/evidence.h"
 #include "cause/lost.h"
 #include "cause/marks.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 #include "cause/why.h"
 #include "model/span.h"

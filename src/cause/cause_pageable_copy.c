@@ -10,7 +10,7 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
 static bool is_pageable_in(const struct lull_node *node)

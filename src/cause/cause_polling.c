@@ -6,9 +6,13 @@
  *          cudaStreamQuery) follow each other for at least 150 us.
  * Not it:  a question or two between launches; a sleep in code that loads (input-pipeline).
  */
+#include <stdio.h>
+
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/marks.h"
-#include "cause/replay.h"
+#include "cause/pace.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 #include "model/thread/doing.h"
 #include "model/words.h"
@@ -53,6 +57,23 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
+/* A loop that keeps a rate is idle by design. */
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	f64 period_ns = lull_pace_ns(why->lead, (u8)f->cause);
+
+	if (period_ns <= 0)
+		return;
+	lull_show(f, "oscall", NULL,
+		  "it sleeps until its next turn, every %s, however long the rest takes",
+		  lull_why_time(period_ns).text);
+	snprintf(f->advice.fix, sizeof(f->advice.fix),
+		 "none if the program is to keep this rate: then the device is idle by design; "
+		 "else a shorter period, or no sleep");
+	snprintf(f->advice.assumes, sizeof(f->advice.assumes),
+		 "the program need not wait for its turn");
+}
+
 const struct lull_cause lull_cause_polling = {
 	.id = "polling",
 	.title = "the launching thread sleeps, or polls",
@@ -63,7 +84,10 @@ const struct lull_cause lull_cause_polling = {
 	       "sleeps (nanosleep, usleep, time.sleep), or in poll or select whose time runs out, "
 	       "and loops of cudaEventQuery or cudaStreamQuery that last at least 150 us, while "
 	       "the device is idle. The prediction replaces each loop by one wait for the device, "
-	       "and removes other sleeps.",
+	       "and removes other sleeps. A sleep in most steps that makes up for what the rest "
+	       "of the step takes (the moments until which the thread sleeps vary at most half "
+	       "as much as the length of the sleeps, in at least 8 steps) keeps a rate: such a "
+	       "program may be idle by design, and the answer says so.",
 	.fix = "wait instead of sleeping: cudaEventSynchronize() or cudaStreamSynchronize() for "
 	       "the device, a condition variable or a blocking queue for input",
 	.fix_torch = "wait instead of sleeping: event.synchronize() for the device, queue.get() or "
@@ -77,4 +101,5 @@ const struct lull_cause lull_cause_polling = {
 	.claims_at = LULL_AT(CALL) | LULL_AT(GAP),
 	.claim = claim,
 	.apply = apply,
+	.prove = prove,
 };

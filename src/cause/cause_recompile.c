@@ -13,7 +13,7 @@
 #include "base/sort.h"
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "model/thread/compile_note.h"
 #include "model/thread/doing.h"
 #include "model/words.h"

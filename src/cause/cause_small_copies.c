@@ -2,14 +2,15 @@
  * small-copies: many small copies to the device in each step.
  *
  * Signal:  at least 16 copies of less than 64 KiB to the device in a step; their time on the device
- *          with nothing else, and the device's idle time in their calls and between them.
+ *          with nothing else, and the device's idle time in their calls and between them. A small
+ *          copy to the host between two of them is one of them: values go there and back.
  * Not it:  a few flags and numbers; large copies (pageable-copy, exposed-copy).
  */
 #include "base/convert.h"
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/marks.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
@@ -26,30 +27,35 @@ static bool claim(const struct lull_claim *c)
 	}
 }
 
-/* Of each step, one copy is left, with the bytes of all. */
+/* Of each step, one copy in each direction is left, with the bytes of all. */
 static void apply(struct lull_what_if *w)
 {
 	const struct lull_subject *s = w->replay->subject;
-	u32 kept = LULL_NONE;
+	/* In Python, what lies between is the way to the call; else values are made there. */
+	bool is_python = lull_subject_is_python(s);
+	u32 kept[2] = { LULL_NONE, LULL_NONE };
 
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];
-		u8 marks = s->marks[n->node];
+		u8 marks = s->marks[n->node], out = !!(n->flags & LULL_NODE_OUT);
+		f64 speed = w->replay->link[out ? LULL_COPY_OUT : LULL_COPY_IN];
 
-		kept = n->starts ? LULL_NONE : kept;
-		if ((marks & LULL_MARK_SMALL_GAP) && s->chain.nodes[n->node].slice == LULL_NONE)
+		if (n->starts)
+			kept[0] = kept[1] = LULL_NONE;
+		if (is_python && (marks & LULL_MARK_SMALL_GAP) &&
+		    s->chain.nodes[n->node].slice == LULL_NONE)
 			n->gap_ns = 0;
 		if (!(marks & LULL_MARK_SMALL))
 			continue;
-		if (kept == LULL_NONE) {
-			kept = i;
+		if (kept[out] == LULL_NONE) {
+			kept[out] = i;
 			continue;
 		}
-		if (n->n_ops && w->nodes[kept].n_ops && w->replay->link[LULL_COPY_IN] > 0)
-			w->ops[w->nodes[kept].op].dur_ns +=
+		if (n->n_ops && w->nodes[kept[out]].n_ops && speed > 0)
+			w->ops[w->nodes[kept[out]].op].dur_ns +=
 				(f64)lull_units_copy(&s->units, &s->units.at[w->ops[n->op].unit])
 					->size_bytes /
-				w->replay->link[LULL_COPY_IN] * 1e9;
+				speed * 1e9;
 		lull_what_if_remove(w, i);
 	}
 }
@@ -63,7 +69,8 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 		const struct lull_node *node = &s->chain.nodes[i];
 
 		if (!(s->marks[i] & LULL_MARK_SMALL) || node->unit == LULL_NONE ||
-		    node->round == LULL_NONE || node->round < s->rounds.first_steady)
+		    node->flags & LULL_NODE_OUT || node->round == LULL_NONE ||
+		    node->round < s->rounds.first_steady)
 			continue;
 		n++;
 		bytes += lull_units_copy(&s->units, &s->units.at[node->unit])->size_bytes;
@@ -80,8 +87,10 @@ const struct lull_cause lull_cause_small_copies = {
 	.why = "A copy takes the host 5 to 10 us, however small it is, and from ordinary memory it "
 	       "waits as well. Where a step has at least 16 copies of less than 64 KiB to the "
 	       "device, counted are the time in which such a copy runs alone, and the device's "
-	       "idle time in their calls and in gaps below 150 us between two of them. The "
-	       "prediction is one copy per step with the bytes of all.",
+	       "idle time in their calls and in gaps below 150 us between two of them; a small "
+	       "copy "
+	       "to the host between two of them is counted, too. The prediction is one copy per "
+	       "step and direction with the bytes of all.",
 	.fix = "put the values into one buffer and copy it once, or compute them on the device",
 	.fix_torch = "stack the values into one tensor and copy it once, or create them with "
 		     "device=\"cuda\"",

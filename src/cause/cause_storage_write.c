@@ -9,7 +9,7 @@
  */
 #include "cause/cause.h"
 #include "cause/gaps.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)

@@ -12,7 +12,7 @@
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/readings.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
 /* All kernels as much faster as the clock would be higher. */

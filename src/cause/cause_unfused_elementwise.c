@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 #include "cause/why_int.h"
 

@@ -9,7 +9,7 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 #include "model/thread/doing.h"
 

@@ -107,7 +107,7 @@ static void describe(const struct lull_why *why, const struct lull_where *where,
 		len = (size_t)snprintf(to, cap, "%s", where_without_place(why, where));
 	if (len < cap)
 		len += (size_t)snprintf(to + len, cap - len, "%s", place);
-	if (!*place && node && node->lane != main_lane(s) && len < cap)
+	if (!*place && node && node->lane != main_lane(s) && *lane_name(s, node->lane) && len < cap)
 		snprintf(to + len, cap - len, ", thread %s", lane_name(s, node->lane));
 }
 
@@ -372,7 +372,7 @@ static void advise(const struct lull_why *why, struct lull_finding *f)
 	snprintf(f->advice.assumes, sizeof(f->advice.assumes), "%s",
 		 cause->assumes ? cause->assumes : "");
 	if (cause->suit)
-		cause->suit(s, is_torch, &f->advice);
+		cause->suit(why, is_torch, &f->advice);
 	name_it(f->advice.fix, sizeof(f->advice.fix), "REPORT", why->path);
 	name_it(f->advice.fix, sizeof(f->advice.fix), "PROGRAM", lull_why_command(why));
 }

@@ -39,6 +39,12 @@ bool lull_show_runner(struct lull_why *why, struct lull_finding *f);
 /* Add how many samples of the launching threads are in which functions of the program. */
 void lull_show_samples(struct lull_why *why, struct lull_finding *f);
 
+/*
+ * Whether most native samples that the launching threads have while a cause holds are in Python's
+ * interpreter itself: code that goes over items one by one, not over arrays.
+ */
+bool lull_samples_interpreted(const struct lull_subject *s, enum lull_cause_ix cause);
+
 /* Whether the thread waits where the finding has most of its time, rather than works. */
 bool lull_finding_waits(const struct lull_why *why, const struct lull_finding *f);
 

@@ -43,12 +43,13 @@ static f64 without_ns(const struct lull_why *why, const enum lull_cause_ix *caus
 	lull_what_if_init(&w, p, scenario);
 	w.scale = scenario < 0 ? LULL_T(recording_good) : scenario > 0 ? LULL_T(recording_poor) : 1;
 	/* How fast the host is without a recorder and the cause is the largest doubt of all. */
-	if (!why->is_calibrated && scenario < 0)
-		w.host *= LULL_T(host_good);
+	if (!why->is_calibrated && scenario)
+		w.host *= scenario < 0 ? LULL_T(host_good) : LULL_T(host_poor);
 	for (u32 i = 0; set >> i; i++) {
 		if (set >> i & 1)
 			lull_causes[causes[i]]->apply(&w);
 	}
+	lull_what_if_warm(&w);
 	step_ns = lull_what_if_run(&w);
 	/* The best case is for a faster host, too: only kernels limit that. */
 	step_ns = scenario < 0 ? step_ns : hold(why, &w, step_ns);
@@ -93,14 +94,16 @@ static f64 mixed_ns(const struct lull_why *why, const struct lull_why_change *ch
 /* ---- with its range ---- */
 
 /*
- * How far a prediction could be off at least: a standard error of the steps, or the replay's limit.
+ * How far a prediction could be off at least: a standard error of the steps or of two runs, and the
+ * replay's own error.
  */
 static f64 step_doubt(const struct lull_why *why)
 {
 	u32 n = lull_why_n_steps(why);
+	f64 doubt =
+		n > 1 ? fmin(why->spread / sqrt(n), LULL_T(doubt_most)) : LULL_T(doubt_one_step);
 
-	return n > 1 ? fmax(fmin(why->spread / sqrt(n), LULL_T(doubt_most)), LULL_T(replay_error))
-		     : LULL_T(doubt_one_step);
+	return fmax(doubt, LULL_T(doubt_least)) + LULL_T(replay_error);
 }
 
 struct lull_prediction lull_why_predict(const struct lull_why *why,
@@ -113,7 +116,9 @@ struct lull_prediction lull_why_predict(const struct lull_why *why,
 	a = mixed_ns(why, changes, n, -1);
 	b = mixed_ns(why, changes, n, 1);
 	out.low_ns = fmin(fmin(a, b), out.step_ns) * (1 - doubt);
+	/* Nor does a fix make a step longer within its range. */
 	out.high_ns = fmax(fmin(fmax(a, b), why->replay.free_ns), out.step_ns) * (1 + doubt);
+	out.high_ns = fmin(out.high_ns, fmax(why->replay.free_ns, out.step_ns));
 	out.ratio = out.step_ns > 0 ? why->replay.free_ns / out.step_ns : 1;
 	return out;
 }

@@ -4,12 +4,10 @@
  * That is less than an answer: start-up is in it, nothing repeats, and nothing can be predicted.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/str.h"
 #include "cause/thresholds.h"
 #include "cause/why_int.h"
-#include "model/busy.h"
 
 /* The cause with the most time; causes that have none or cannot be told are no guess. */
 static int largest(const struct lull_subject *s)
@@ -80,18 +78,15 @@ static void put(struct lull_why *why, const struct lull_subject *s)
 	lull_str_release(&text);
 }
 
-void lull_why_guess(struct lull_why *why, u32 without)
+void lull_why_guess(struct lull_why *why)
 {
-	u32 *tracks = lull_busy_devices(why->reader);
-	struct lull_subject s;
+	struct lull_subject one;
 
-	lull_subject_init(&s, why->reader, why->lead->process, why->lead->device, tracks, without);
-	if (lull_subject_as_one(&s)) {
-		lull_subject_slice(&s);
-		lull_subject_attribute(&s);
-		if (s.window_ns)
-			put(why, &s);
+	if (lull_subject_as_one(&one, why->lead)) {
+		lull_subject_slice(&one);
+		lull_subject_attribute(&one);
+		if (one.window_ns)
+			put(why, &one);
 	}
-	lull_subject_release(&s);
-	free(tracks);
+	lull_subject_release_one(&one);
 }

@@ -95,6 +95,33 @@ static char *own_inlined(const char *names, bool is_header)
 	return own;
 }
 
+/* How long a name is without what the compiler adds to parts and copies of a function. */
+static size_t len_written(const char *name, size_t len)
+{
+	static const char *const made[] = { "._omp_fn.", ".part.", ".constprop.",
+					    ".isra.",	 ".cold",  NULL };
+
+	for (size_t i = 0; made[i]; i++) {
+		const char *at = strstr(name, made[i]);
+
+		if (at && at > name && (size_t)(at - name) < len)
+			len = (size_t)(at - name);
+	}
+	return len;
+}
+
+/* The name as it was written, without arguments, to be freed; NULL if it is that already. */
+static char *plain_name(const struct lull_frame_row *frame, const char *function)
+{
+	size_t len;
+	const char *name = lull_doing_name(function, &len);
+
+	if (frame->kind != LULL_FRAME_NATIVE)
+		return NULL;
+	len = len_written(name, len);
+	return len && name[len] ? lull_strndup(name, len) : NULL;
+}
+
 char **lull_location_inlined(struct lull_reader *r)
 {
 	size_t n;
@@ -107,6 +134,9 @@ char **lull_location_inlined(struct lull_reader *r)
 
 		if (*names)
 			own[i] = own_inlined(names, !*file || lull_doing_is_header(file));
+		if (!own[i])
+			own[i] = plain_name(&frames[i],
+					    lull_reader_string(r, frames[i].function, NULL));
 	}
 	return own;
 }
@@ -349,4 +379,21 @@ void lull_location_format(const struct lull_location *at, char *to, size_t cap_b
 					at->outer);
 	if (at->what && (!at->function || at->is_call) && len < cap_bytes)
 		snprintf(to + len, cap_bytes - len, "%s%s", len ? ", " : "", at->what);
+}
+
+bool lull_location_is_interpreter(struct lull_reader *r, u32 stack)
+{
+	size_t n_stacks, n_frames;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n_stacks);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n_frames);
+	const char *module;
+	u32 frame;
+
+	if (!stack || stack > n_stacks)
+		return false;
+	frame = stacks[stack - 1].frame;
+	if (!frame || frame > n_frames)
+		return false;
+	module = module_of(r, &frames[frame - 1]);
+	return strstr(module, "/bin/python") || strstr(module, "/libpython");
 }

@@ -24,10 +24,16 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack);
 /* Whether the innermost frame of Python is the optimizer's; cheaper than all bits. */
 bool lull_location_is_update(struct lull_reader *r, u32 stack);
 
+/* Whether the innermost frame of a native stack is Python's interpreter itself. */
+bool lull_location_is_interpreter(struct lull_reader *r, u32 stack);
+
 /* A number for the function of the program a stack is in; 0 if there is none. */
 u64 lull_location_function(const struct lull_subject *s, u32 stack);
 
-/* For each frame the program's innermost function that was inlined there, or NULL. */
+/*
+ * For each frame the program's innermost function that was inlined there, or the frame's own
+ * without its arguments; NULL if the name of the frame will do.
+ */
 char **lull_location_inlined(struct lull_reader *r);
 
 /* Free them. */

@@ -40,7 +40,7 @@ static void mark_polls(struct lull_subject *s, u32 from, u32 end)
 	}
 }
 
-static bool is_small(const struct lull_subject *s, const struct lull_node *node)
+static bool is_small(const struct lull_subject *s, const struct lull_node *node, u8 direction)
 {
 	const struct lull_copy *copy;
 
@@ -48,8 +48,16 @@ static bool is_small(const struct lull_subject *s, const struct lull_node *node)
 	    s->units.at[node->unit].kind != LULL_UNIT_COPY)
 		return false;
 	copy = lull_units_copy(&s->units, &s->units.at[node->unit]);
-	return copy->direction == LULL_COPY_IN && copy->size_bytes < LULL_TN(small_bytes) &&
+	return copy->direction == direction && copy->size_bytes < LULL_TN(small_bytes) &&
 	       !lull_copy_is_managed(copy);
+}
+
+/* A small copy to the host between two to the device: the values of a loop go there and back. */
+static bool is_between(const struct lull_subject *s, u32 i, u32 from, u32 end)
+{
+	return i > from && i + 1 < end && is_small(s, &s->chain.nodes[i], LULL_COPY_OUT) &&
+	       is_small(s, &s->chain.nodes[i - 1], LULL_COPY_IN) &&
+	       is_small(s, &s->chain.nodes[i + 1], LULL_COPY_IN);
 }
 
 /* Small copies of [from, end), which is one step, if there are many. */
@@ -59,14 +67,15 @@ static void mark_small(struct lull_subject *s, u32 from, u32 end)
 	u64 n = 0;
 
 	for (u32 i = from; i < end; i++)
-		n += is_small(s, &nodes[i]);
+		n += is_small(s, &nodes[i], LULL_COPY_IN);
 	if (n < LULL_TN(small_count))
 		return;
 	for (u32 i = from; i < end; i++) {
 		bool is_after = i > from && (s->marks[i - 1] & LULL_MARK_SMALL);
 
-		if (is_small(s, &nodes[i]) || (is_after && nodes[i].kind == LULL_KIND_OF_SYNC &&
-					       (nodes[i].flags & LULL_NODE_OWNED)))
+		if (is_small(s, &nodes[i], LULL_COPY_IN) || is_between(s, i, from, end) ||
+		    (is_after && nodes[i].kind == LULL_KIND_OF_SYNC &&
+		     (nodes[i].flags & LULL_NODE_OWNED)))
 			s->marks[i] |= LULL_MARK_SMALL | (is_after ? LULL_MARK_SMALL_GAP : 0);
 	}
 }

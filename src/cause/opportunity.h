@@ -19,7 +19,7 @@
 #include "base/types.h"
 #include "base/vec.h"
 #include "cause/readings.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/why.h"
 
 /* The kernels of one launch shape in the steady steps. */

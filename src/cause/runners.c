@@ -21,15 +21,6 @@ struct runner {
 	u32 n_lanes; /* of a group: threads that were seen */
 };
 
-/* Whether the moment lies in an interval of the cause; intervals are by time. */
-static bool is_during(const struct lull_subject *s, enum lull_cause_ix cause, u64 at_ns)
-{
-	size_t i = lull_vec_upper(&s->intervals, offsetof(struct lull_interval, from_ns), at_ns);
-	const struct lull_interval *at = s->intervals.at;
-
-	return i && at[i - 1].to_ns > at_ns && at[i - 1].cause == cause;
-}
-
 static void count_python(struct lull_subject *s, enum lull_cause_ix cause, struct runner *lanes)
 {
 	struct lull_pysample_cols cols;
@@ -41,7 +32,8 @@ static void count_python(struct lull_subject *s, enum lull_cause_ix cause, struc
 		for (size_t i = 0; i < n; i++) {
 			struct runner *p = &lanes[cols.lane[i]];
 
-			if (cols.is_idle[i] || !is_during(s, cause, cols.start_ns[i]))
+			if (cols.is_idle[i] ||
+			    !lull_subject_is_during(s, (u8)cause, cols.start_ns[i]))
 				continue;
 			p->n++;
 			p->stack = cols.stack[i];
@@ -61,7 +53,7 @@ static void count_native(struct lull_subject *s, enum lull_cause_ix cause, struc
 		for (size_t i = 0; i < n; i++) {
 			struct runner *p = &lanes[cols.lane[i]];
 
-			if (!is_during(s, cause, cols.start_ns[i]))
+			if (!lull_subject_is_during(s, (u8)cause, cols.start_ns[i]))
 				continue;
 			p->n++;
 			p->stack = p->stack ? p->stack : cols.stack[i];
@@ -196,7 +188,8 @@ bool lull_show_runner(struct lull_why *why, struct lull_finding *f)
 	ran = lull_why_time((f64)best.n / lull_why_n_steps(why));
 	if (best.n_lanes > 1)
 		lull_show(f, "sched", NULL, "meanwhile %s threads%s%s run for %s of each step",
-			  lull_show_count(best.n_lanes).text, *name ? " " : "", name, ran.text);
+			  lull_show_count(best.n_lanes).text, *name ? " named " : "", name,
+			  ran.text);
 	else
 		lull_show(f, "sched", NULL, "meanwhile thread %s%s%u%s runs for %s of each step",
 			  name, *name ? " (" : "", lanes[best.lane - 1].tid, *name ? ")" : "",

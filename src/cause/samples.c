@@ -99,3 +99,17 @@ void lull_show_samples(struct lull_why *why, struct lull_finding *f)
 	}
 	lull_vec_release(&functions);
 }
+
+bool lull_samples_interpreted(const struct lull_subject *s, enum lull_cause_ix cause)
+{
+	const struct lull_host_sample *at = s->host.samples.at;
+	u64 n = 0, n_inside = 0;
+
+	for (size_t i = 0; i < s->host.samples.n; i++) {
+		if (at[i].is_python || !is_during(s, cause, at[i].at_ns))
+			continue;
+		n++;
+		n_inside += lull_location_is_interpreter(s->reader, at[i].stack);
+	}
+	return n >= LULL_TN(update_samples) && n_inside * 2 > n;
+}

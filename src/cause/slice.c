@@ -3,7 +3,9 @@
  *
  * A part is what the thread of the call after the gap did; if that thread did nothing, what the
  * thread of the call before the gap did: one hands over to the other. Waits for a lock or a CPU
- * come first, since they are independent of ranges and operators.
+ * come first, since they are independent of ranges and operators. A server may make a thread for
+ * each request: while the next one does not exist yet, and the last one has ended, there is no
+ * request.
  */
 #include <stdlib.h>
 
@@ -33,6 +35,8 @@ struct slicer {
 	struct lull_subject *s;
 	const struct lull_gap_place *place;
 	struct lull_vec parts; /* struct part of the gap at hand */
+	const struct lull_lane_row *lanes;
+	size_t n_lanes;
 };
 
 /* A step's own range says only that the loop runs. */
@@ -97,6 +101,49 @@ static u32 called_in(const struct slicer *sl, u32 event)
 	       (LULL_IN_LOADER | LULL_IN_STORAGE | LULL_IN_COMPILE);
 }
 
+/* When the thread begins, 0 if that is not known; when it has ended, UINT64_MAX if it has not. */
+static struct lull_span life_of(const struct slicer *sl, u32 lane)
+{
+	struct lull_span life = { 0, UINT64_MAX };
+
+	if (lane && lane <= sl->n_lanes) {
+		life.from_ns = sl->lanes[lane - 1].start_ns;
+		if (sl->lanes[lane - 1].end_ns)
+			life.to_ns = sl->lanes[lane - 1].end_ns;
+	}
+	return life;
+}
+
+/*
+ * The thread of the call after the gap does not exist at this moment. Returns until when what the
+ * thread before it does counts; at_ns itself if that one has ended, too.
+ */
+static u64 unborn_until(const struct slicer *sl, const u32 lanes[2], u64 at_ns)
+{
+	u64 birth_ns = life_of(sl, lanes[0]).from_ns, end_ns;
+
+	if (!sl->s->host.is_server || birth_ns <= at_ns)
+		return UINT64_MAX;
+	end_ns = lanes[0] == lanes[1] ? at_ns : life_of(sl, lanes[1]).to_ns;
+	if (end_ns < at_ns)
+		end_ns = at_ns;
+	return end_ns < birth_ns ? end_ns : birth_ns;
+}
+
+/* Nobody launches: the server waits for the request that the next thread is made for. */
+static u64 add_unasked(struct slicer *sl, u64 at_ns, u64 to_ns)
+{
+	*(struct part *)lull_vec_push(&sl->parts) = (struct part){
+		.from_ns = at_ns,
+		.to_ns = to_ns,
+		.event = LULL_NONE,
+		.inside = LULL_IN_DEMAND | (has_others(sl) ? LULL_IN_OTHERS : 0),
+		.pause = LULL_NO_PAUSE,
+		.is_seen = true,
+	};
+	return to_ns;
+}
+
 /* One part, from at_ns on; returns where it ends. */
 static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns)
 {
@@ -105,17 +152,23 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	const struct lull_host_pause *pause;
 	struct part p = { .from_ns = at_ns, .pause = LULL_NO_PAUSE };
 	u64 ahead_ns = pause_ahead(h, lanes[0], at_ns, &pause), end_ns, other_ns;
+	u64 until_ns = unborn_until(sl, lanes, at_ns);
 	u32 other;
 
+	if (until_ns == at_ns)
+		return add_unasked(sl, at_ns,
+				   life_of(sl, lanes[0]).from_ns < to_ns
+					   ? life_of(sl, lanes[0]).from_ns
+					   : to_ns);
+	to_ns = until_ns < to_ns ? until_ns : to_ns;
 	p.event = lull_host_at(h, lanes[0], at_ns);
 	end_ns = lull_host_next_ns(h, lanes[0], at_ns);
 	if (lanes[1] != lanes[0] && (says_nothing(h, p.event) || is_waiting(h, p.event))) {
 		other = lull_host_at(h, lanes[1], at_ns);
 		other_ns = lull_host_next_ns(h, lanes[1], at_ns);
-		if (other != LULL_NONE || !says_nothing(h, p.event)) {
+		if (other != LULL_NONE || !says_nothing(h, p.event))
 			p.event = other;
-			end_ns = other_ns < end_ns ? other_ns : end_ns;
-		}
+		end_ns = other_ns < end_ns ? other_ns : end_ns;
 	}
 	if (pause && ahead_ns <= at_ns) {
 		p.pause = pause->kind;
@@ -181,7 +234,16 @@ static u8 blind_of(const struct lull_claim *c)
 	return c->stall ? LULL_BLIND_STALL : LULL_BLIND_UNRECORDED;
 }
 
-/* Claim a part and append it, to the last slice if that has the same cause and place. */
+/* Whether both are calls of the C library, and not of the same function. */
+static bool are_other_calls(const struct lull_host *h, u32 a, u32 b)
+{
+	const struct lull_host_event *events = h->events.at;
+
+	return a != LULL_NONE && b != LULL_NONE && events[a].kind == LULL_HOST_OSCALL &&
+	       events[b].kind == LULL_HOST_OSCALL && events[a].ref != events[b].ref;
+}
+
+/* Claim a part and append it, to the last slice if that has the same cause and call. */
 static void put(struct lull_subject *s, struct lull_claim *c, u32 stack)
 {
 	enum lull_cause_ix cause = lull_cause_of(c);
@@ -191,7 +253,8 @@ static void put(struct lull_subject *s, struct lull_claim *c, u32 stack)
 	if (c->from_ns == c->to_ns)
 		return;
 	if (last && last->node == c->node && last->cause == cause && last->to_ns == c->from_ns &&
-	    last->is_seen == c->is_seen && last->is_mute == c->is_mute) {
+	    last->is_seen == c->is_seen && last->is_mute == c->is_mute &&
+	    !are_other_calls(&s->host, last->event, c->event)) {
 		last->to_ns = c->to_ns;
 		if (len_ns > last->longest_ns) {
 			last->longest_ns = len_ns;
@@ -291,7 +354,7 @@ static bool is_told(const struct lull_subject *s, const struct part *p)
 	return p->pause != LULL_NO_PAUSE ||
 	       (p->event != LULL_NONE && events[p->event].kind == LULL_HOST_OSCALL &&
 		(p->inside & (LULL_IN_SLEEP | LULL_IN_LOCK | LULL_IN_QUEUE | LULL_IN_EVENTS |
-			      LULL_IN_FILE | LULL_IN_SOCKET | LULL_IN_DEMAND))) ||
+			      LULL_IN_FILE | LULL_IN_WRITE | LULL_IN_SOCKET | LULL_IN_DEMAND))) ||
 	       (p->inside & LULL_IN_GC);
 }
 
@@ -464,6 +527,7 @@ void lull_subject_slice(struct lull_subject *s)
 	const struct lull_gap *gap;
 	struct lull_gaps gaps;
 
+	sl.lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &sl.n_lanes);
 	lull_subject_mark(s);
 	lull_gaps_init(&gaps, s);
 	lull_vec_init(&sl.parts, sizeof(struct part));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/sort.h"
 #include "cause/cause.h"
 #include "cause/location.h"
@@ -271,6 +272,25 @@ static void find_parked(struct lull_subject *s)
 	s->is_parking = in_bytes && (f64)in_bytes >= LULL_T(parked) * (f64)out_bytes;
 }
 
+/* ---- all of it ---- */
+
+/* What slicing and attributing fill in. */
+static void init_results(struct lull_subject *s)
+{
+	lull_vec_init(&s->slices, sizeof(struct lull_slice));
+	lull_vec_init(&s->intervals, sizeof(struct lull_interval));
+	lull_vec_init(&s->wheres, sizeof(struct lull_where));
+}
+
+static void release_results(struct lull_subject *s)
+{
+	lull_vec_release(&s->slices);
+	lull_vec_release(&s->intervals);
+	lull_vec_release(&s->wheres);
+	free(s->marks);
+	free(s->step_cost_ns);
+}
+
 void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
 		       const u32 *tracks, u32 without)
 {
@@ -282,9 +302,7 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	s->inlined = lull_location_inlined(r);
 	s->ranks.last_rank = LULL_NONE;
 	lull_causes_by_place(s->by_place);
-	lull_vec_init(&s->slices, sizeof(struct lull_slice));
-	lull_vec_init(&s->intervals, sizeof(struct lull_interval));
-	lull_vec_init(&s->wheres, sizeof(struct lull_where));
+	init_results(s);
 	lull_vec_init(&s->lazy, sizeof(struct lull_span));
 	lull_vec_init(&s->moves, sizeof(struct lull_span));
 	lull_vec_init(&s->faults, sizeof(struct lull_fault));
@@ -311,26 +329,81 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	find_parked(s);
 }
 
-bool lull_subject_as_one(struct lull_subject *s)
+static void *copy_of(const void *at, size_t n, size_t elem_bytes)
+{
+	void *copy = lull_realloc(NULL, n + 1, elem_bytes);
+
+	if (n)
+		memcpy(copy, at, n * elem_bytes);
+	return copy;
+}
+
+/* All of the work in one round. */
+static struct lull_round all_in_one(struct lull_subject *one)
 {
 	struct lull_round all = { .mark_ns = 0 };
-	u64 first_ns = UINT64_MAX;
 
-	if (!s->units.n || !s->chain.n)
-		return false;
-	for (u32 i = 0; i < s->units.n; i++) {
-		s->units.at[i].round = 0;
-		first_ns = s->units.at[i].begin_ns < first_ns ? s->units.at[i].begin_ns : first_ns;
-		all.end_ns =
-			s->units.at[i].end_ns > all.end_ns ? s->units.at[i].end_ns : all.end_ns;
+	one->rounds.first_ns = UINT64_MAX;
+	for (u32 i = 0; i < one->units.n; i++) {
+		struct lull_unit *unit = &one->units.at[i];
+
+		unit->round = 0;
+		if (unit->begin_ns < one->rounds.first_ns)
+			one->rounds.first_ns = unit->begin_ns;
+		all.end_ns = unit->end_ns > all.end_ns ? unit->end_ns : all.end_ns;
 	}
-	for (u32 i = 0; i < s->chain.n; i++)
-		s->chain.nodes[i].round = 0;
-	lull_rounds_release(&s->rounds);
-	s->rounds = (struct lull_rounds){ .first_ns = first_ns, .last_ns = all.end_ns };
-	lull_vec_init(&s->rounds.all, sizeof(struct lull_round));
-	*(struct lull_round *)lull_vec_push(&s->rounds.all) = all;
-	return all.end_ns > first_ns;
+	one->rounds.last_ns = all.end_ns;
+	return all;
+}
+
+/* As lull_chain_init() left them, but for the round. */
+static void forget_nodes(struct lull_chain *c)
+{
+	for (u32 i = 0; i < c->n; i++) {
+		c->nodes[i].round = 0;
+		c->nodes[i].slice = LULL_NONE;
+		c->nodes[i].cause = LULL_N_CAUSES;
+	}
+}
+
+bool lull_subject_as_one(struct lull_subject *one, const struct lull_subject *s)
+{
+	struct lull_round all;
+
+	*one = (struct lull_subject){
+		.reader = s->reader,
+		.process = s->process,
+		.device = s->device,
+		.n_cpus = s->n_cpus,
+		.inlined = s->inlined,
+		.units = s->units,
+		.chain = s->chain,
+		.host = s->host,
+		.others = s->others,
+		.launching = s->launching,
+		.faults = s->faults,
+		.lazy = s->lazy,
+		.moves = s->moves,
+		.ranks.last_rank = LULL_NONE,
+		.is_parking = s->is_parking,
+	};
+	memcpy(one->by_place, s->by_place, sizeof(one->by_place));
+	one->units.at = copy_of(s->units.at, s->units.n, sizeof(*s->units.at));
+	one->chain.nodes = copy_of(s->chain.nodes, s->chain.n, sizeof(*s->chain.nodes));
+	init_results(one);
+	lull_vec_init(&one->rounds.all, sizeof(struct lull_round));
+	all = all_in_one(one);
+	*(struct lull_round *)lull_vec_push(&one->rounds.all) = all;
+	forget_nodes(&one->chain);
+	return one->chain.n && all.end_ns > one->rounds.first_ns;
+}
+
+void lull_subject_release_one(struct lull_subject *one)
+{
+	free(one->units.at);
+	free(one->chain.nodes);
+	lull_rounds_release(&one->rounds);
+	release_results(one);
 }
 
 bool lull_subject_is_python(const struct lull_subject *s)
@@ -372,6 +445,14 @@ bool lull_subject_is_torch(const struct lull_subject *s)
 	return s->host.has_ops;
 }
 
+bool lull_subject_is_during(const struct lull_subject *s, u8 cause, u64 at_ns)
+{
+	size_t i = lull_vec_upper(&s->intervals, offsetof(struct lull_interval, from_ns), at_ns);
+	const struct lull_interval *at = s->intervals.at;
+
+	return i && at[i - 1].to_ns > at_ns && at[i - 1].cause == cause;
+}
+
 void lull_subject_release(struct lull_subject *s)
 {
 	lull_units_release(&s->units);
@@ -380,13 +461,9 @@ void lull_subject_release(struct lull_subject *s)
 	lull_others_release(&s->others);
 	lull_others_release(&s->launching);
 	lull_rounds_release(&s->rounds);
-	lull_vec_release(&s->slices);
-	lull_vec_release(&s->intervals);
-	lull_vec_release(&s->wheres);
 	lull_vec_release(&s->lazy);
 	lull_vec_release(&s->moves);
 	lull_vec_release(&s->faults);
 	lull_location_free_inlined(s->inlined, s->reader);
-	free(s->marks);
-	free(s->step_cost_ns);
+	release_results(s);
 }

@@ -54,12 +54,14 @@ struct lull_interval {
 /* Where the time of a cause was spent. */
 struct lull_where {
 	u64 ns;
-	u64 n;
+	u64 n;		    /* times: all pieces of one call count once */
 	u64 from_ns, to_ns; /* the longest piece */
+	u64 stack_ns;	    /* the longest piece with a stack */
 	u32 node;	    /* of that one, or LULL_NONE */
 	u32 event;
 	u32 stack;
 	u32 unit;
+	u32 last_node, last_event; /* of the piece that was added last */
 	u8 cause;
 };
 
@@ -134,10 +136,14 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 		       const u32 *tracks, u32 without);
 
 /*
- * Take all of it for one step that counts, before it is sliced: for recordings without steps. False
- * if there is no work, or nobody knows who launched it.
+ * The same work as one step that counts, to be sliced: for recordings without steps. It borrows
+ * what was read from `s`, which stays as it is. False if there is no work, or nobody knows who
+ * launched it. Free with lull_subject_release_one() in any case.
  */
-bool lull_subject_as_one(struct lull_subject *s);
+bool lull_subject_as_one(struct lull_subject *one, const struct lull_subject *s);
+
+/* Free it, but nothing that is borrowed. */
+void lull_subject_release_one(struct lull_subject *one);
 
 /* Free it. */
 void lull_subject_release(struct lull_subject *s);
@@ -147,6 +153,9 @@ bool lull_subject_is_python(const struct lull_subject *s);
 
 /* Whether the process uses PyTorch, as far as the recording knows. */
 bool lull_subject_is_torch(const struct lull_subject *s);
+
+/* Whether the device is held up by this cause at this moment. */
+bool lull_subject_is_during(const struct lull_subject *s, u8 cause, u64 at_ns);
 
 /* Page faults of the host in managed memory in [from_ns, to_ns). */
 u64 lull_subject_faults(const struct lull_subject *s, u64 from_ns, u64 to_ns);

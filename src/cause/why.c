@@ -121,13 +121,6 @@ static void check(struct lull_why *why)
 
 /* ---- numbers of the steps ---- */
 
-static int by_f64(const void *a, const void *b)
-{
-	const f64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static void measure(struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
@@ -141,7 +134,7 @@ static void measure(struct lull_why *why)
 		squares += steps[i] * steps[i];
 	}
 	if (n && sum > 0) {
-		lull_sort(steps, n, sizeof(*steps), by_f64);
+		lull_sort_f64(steps, n);
 		why->step_ns = sum / n;
 		why->median_ns = steps[n / 2];
 		why->spread =
@@ -282,7 +275,7 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 	sum_kernels(why);
 	check(why);
 	if (*why->cannot && why->lead->chain.n_units_linked)
-		lull_why_guess(why, o.without);
+		lull_why_guess(why);
 	why->has_skew = has_skew(why->lead, r);
 	if (check_given(why, o.unrecorded_ns, err))
 		return err->code;

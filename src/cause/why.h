@@ -27,7 +27,7 @@
 #include "base/vec.h"
 #include "cause/cause.h"
 #include "cause/location.h"
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 #include "cause/subject.h"
 #include "text/term.h"
 #include "trace/reader.h"

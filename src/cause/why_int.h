@@ -50,6 +50,6 @@ void lull_why_cannot(struct lull_why *why, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Without steps: say what most of the GPU's time goes to (why->guess). */
-void lull_why_guess(struct lull_why *why, u32 without);
+void lull_why_guess(struct lull_why *why);
 
 #endif

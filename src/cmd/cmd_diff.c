@@ -167,28 +167,45 @@ static void collect(struct diff *d)
 
 /* ---- for people ---- */
 
+/* Long steps that come now and then, such as those that write a checkpoint. */
+static void print_tail(const struct lull_decision *step)
+{
+	f64 times = step->mean_after / step->mean_before;
+	struct lull_str text = LULL_STR_INIT;
+
+	if (!lull_decide_is_tail(step))
+		return;
+	lull_str_addf(&text, "All steps together: %s a step before, %s after (means), %.2f x %s",
+		      lull_format_ns(lull_u64_of(step->mean_before)).text,
+		      lull_format_ns(lull_u64_of(step->mean_after)).text,
+		      times > 1 ? times : 1 / times, times > 1 ? "slower" : "faster");
+	lull_str_puts(&text, ": here long steps count");
+	lull_term_line(stdout, lull_str_text(&text), 0);
+	lull_str_release(&text);
+}
+
 static void print_steps(const struct diff *d)
 {
 	const struct lull_decision *step = &d->step_time;
-	struct lull_str change = LULL_STR_INIT;
+	struct lull_str text = LULL_STR_INIT;
 
 	if (!d->is_per_step) {
 		printf("No steps on both sides: whole recordings are compared.\n");
 		return;
 	}
-	printf("Step: %s before, %s after (medians); ",
-	       lull_format_ns(lull_u64_of(step->before)).text,
-	       lull_format_ns(lull_u64_of(step->after)).text);
-	if (step->n_needed && step->verdict == LULL_INCONCLUSIVE) {
-		printf("%s (%zu and %zu steps, %zu would tell)\n", step->why, step->n_before,
-		       step->n_after, step->n_needed);
-	} else if (!step->has_change) {
-		printf("not compared\n");
-	} else {
-		lull_decide_say(step, &change);
-		printf("%s\n", lull_str_text(&change));
-	}
-	lull_str_release(&change);
+	lull_str_addf(&text, "Step: %s before, %s after (medians); ",
+		      lull_format_ns(lull_u64_of(step->before)).text,
+		      lull_format_ns(lull_u64_of(step->after)).text);
+	if (step->n_needed && step->verdict == LULL_INCONCLUSIVE)
+		lull_str_addf(&text, "%s (%zu and %zu steps, %zu would tell)", step->why,
+			      step->n_before, step->n_after, step->n_needed);
+	else if (!step->has_change)
+		lull_str_puts(&text, "not compared");
+	else
+		lull_decide_say(step, &text);
+	lull_term_line(stdout, lull_str_text(&text), 0);
+	lull_str_release(&text);
+	print_tail(step);
 	if (d->has_idle)
 		printf("GPU idle: %.1f %% of the median step before, %.1f %% after\n",
 		       100 * d->idle.before, 100 * d->idle.after);
@@ -364,6 +381,7 @@ static void put_decision(struct lull_json *j, const char *key, const struct lull
 	lull_json_key(j, key);
 	lull_json_object(j);
 	put_pair(j, "value", (const f64[2]){ d->before, d->after });
+	put_pair(j, "mean", (const f64[2]){ d->mean_before, d->mean_after });
 	lull_json_key(j, "change");
 	lull_json_f64(j, d->has_change ? d->change : NAN);
 	if (d->has_change)
@@ -453,8 +471,10 @@ static void print_json(const struct diff *d, FILE *to)
 
 static const struct lull_property decision[] = {
 	{ "value", "array", "median before and after", NULL },
+	{ "mean", "array", "of all steps before and after, long ones too", NULL },
 	{ "change", "number",
-	  "of the mean, as a share of it before; of shares: difference; null with few steps",
+	  "of the geometric mean, in which single long steps have little weight, as a share of it "
+	  "before; of shares: difference; null with few steps",
 	  NULL },
 	{ "interval", "array", "90 % interval of the change; missing with few steps", NULL },
 	{ "is_certain", "boolean", "whether there were enough steps to tell", NULL },
@@ -582,7 +602,7 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 			  "causes of it, kernels, copies, calls, ranges."),
 		OPT_U64(0, "top", "N", &d.top, "rows of each table, 0 for all (default: 8)"),
 		OPT_FLAG('a', "all", &d.has_all, "also show what did not change"),
-		OPT_ENUM(0, "format", &d.format, formats, "format of the answer"),
+		OPT_ENUM('f', "format", &d.format, formats, "format of the answer"),
 		LULL_STEP_OPTIONS(&d.asked),
 		OPT_END(),
 	};

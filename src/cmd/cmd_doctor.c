@@ -109,11 +109,12 @@ static int print_json(struct tally *t, struct lull_err *err)
 
 int cmd_doctor(int argc, char **argv, struct lull_err *err)
 {
-	bool is_json = false;
+	static const char *const formats[] = { "text", "json", NULL };
+	int format = 0;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull doctor [OPTIONS]",
 			  "Say what can be recorded on this machine, and how to enable the rest."),
-		OPT_FLAG(0, "json", &is_json, "print the findings as JSON"),
+		OPT_ENUM('f', "format", &format, formats, "format of the answer (default: text)"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
@@ -124,7 +125,7 @@ int cmd_doctor(int argc, char **argv, struct lull_err *err)
 		return first;
 	if (first < argc)
 		return lull_fail(err, LULL_E_USAGE, "unexpected argument \"%s\"", argv[first]);
-	if (is_json)
+	if (format)
 		rc = print_json(&t, err);
 	else
 		print_text(&t);

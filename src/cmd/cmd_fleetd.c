@@ -50,17 +50,14 @@ static void put_process(struct lull_out *out, const struct lull_fleetd_options *
 	static const char *const choices[] = { "record", "skip", "not chosen", "no rule" };
 	const struct lull_fleet_rule *rule;
 	enum lull_fleet_choice choice = lull_fleet_policy_choose(o->policy, p, &rule);
-	char line[32];
+	char line[32] = "";
 
 	lull_out_row(out);
 	lull_out_i64(out, p->pid);
 	lull_out_text(out, choices[choice]);
-	snprintf(line, sizeof(line),
-		 rule && rule->line ? "line %u"
-		 : rule		    ? "default"
-				    : "",
-		 rule ? rule->line : 0);
-	lull_out_text(out, line);
+	if (rule && rule->line)
+		snprintf(line, sizeof(line), "line %u", rule->line);
+	lull_out_text(out, rule && !rule->line ? "default" : line);
 	lull_out_text(out, p->cmdline);
 	if (choice == LULL_FLEET_RECORD) {
 		char **words = lull_fleetd_words(o, p, rule, lull_clock_ns(CLOCK_REALTIME));

@@ -22,6 +22,7 @@
 #include "compare/gate_output.h"
 #include "import/import.h"
 #include "job/job.h"
+#include "text/term.h"
 
 #define DEFAULT_STORE ".lull-gate"
 
@@ -61,7 +62,8 @@ static int list_metrics(void)
 
 		snprintf(name, sizeof(name), "%s%s%s", (*m)->name, (*m)->arg ? ":" : "",
 			 (*m)->arg ? (*m)->arg : "");
-		printf("%-14s %s\n", name, (*m)->summary);
+		printf("%-14s ", name);
+		lull_term_line(stdout, (*m)->summary, 15);
 	}
 	return LULL_OK;
 }
@@ -441,7 +443,7 @@ int cmd_gate(int argc, char **argv, struct lull_err *err)
 		OPT_FLAG(0, "any-device", &gate.allows_other_device,
 			 "also reports of different devices"),
 		OPT_GROUP("Output"),
-		OPT_ENUM(0, "format", &o.format, formats, "format on standard output"),
+		OPT_ENUM('f', "format", &o.format, formats, "format on standard output"),
 		OPT_STR(0, "junit", "FILE", &o.junit, "write JUnit XML"),
 		OPT_STR(0, "sarif", "FILE", &o.sarif, "write SARIF 2.1.0"),
 		OPT_STR(0, "markdown", "FILE", &o.markdown, "write a Markdown table"),

@@ -14,12 +14,14 @@
 
 int cmd_info(int argc, char **argv, struct lull_err *err)
 {
-	bool is_json = false, is_schema = false, has_environment = false;
+	static const char *const formats[] = { "text", "json", NULL };
+	bool is_schema = false, has_environment = false;
+	int format = 0;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull info [OPTIONS] REPORT", "Say what a report has and what it lacks."),
 		OPT_FLAG(0, "environment", &has_environment,
 			 "show the environment of the recorded command too"),
-		OPT_FLAG(0, "json", &is_json, "print one JSON object"),
+		OPT_ENUM('f', "format", &format, formats, "format of the answer (default: text)"),
 		OPT_FLAG(0, "schema", &is_schema, "list the tables and columns of the report"),
 		OPT_END(),
 	};
@@ -43,7 +45,7 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 		const struct lull_schema *schema = lull_reader_schema(r);
 
 		rc = lull_schema_print(schema->tables, schema->n, stdout, err);
-	} else if (is_json) {
+	} else if (format) {
 		lull_info_json(r, lull_str_text(&used), stdout);
 	} else {
 		rc = lull_info_print(r, lull_str_text(&used), has_environment, stdout, err);

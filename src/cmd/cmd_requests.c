@@ -25,7 +25,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "PID", .kind = LULL_OUT_ID },
 	{ .name = "Name", .kind = LULL_OUT_TEXT },
 	{ .name = "End", .kind = LULL_OUT_TEXT },
-	{ .name = "Start", .kind = LULL_OUT_NS },
+	{ .name = "Start", .kind = LULL_OUT_NS, .is_moment = true },
 	{ .name = "Latency", .kind = LULL_OUT_NS },
 	{ .name = "First Token", .kind = LULL_OUT_NS },
 	{ .name = "Tokens", .kind = LULL_OUT_INT },

@@ -78,7 +78,7 @@ static const struct lull_property document[] = {
 	{ "noise", "number", "of runs of the baseline: standard deviation over mean", NULL },
 	{ "loss_drift", "number", "largest difference of losses between runs of the baseline",
 	  NULL },
-	{ "steps", "integer", "measured steps of a run; 0 with --whole", NULL },
+	{ "steps", "integer", "measured steps of a run; 0 where whole runs are compared", NULL },
 	{ "stopped", "boolean", "the user stopped it", NULL },
 	{ "over_budget", "boolean", "the budget was spent before the end", NULL },
 	{ "runs", "integer", "of the program, in all", NULL },

@@ -115,6 +115,25 @@ static int answer(const struct lull_why *why, const struct why_words *w, struct 
 	return LULL_OK;
 }
 
+/* Steps are not what people ask about a server. */
+static void point_to_requests(const struct lull_why *why, const char *path, int width)
+{
+	if (why->lead && why->lead->host.is_server)
+		lull_term_say(stdout, 0, width,
+			      "The program serves requests: `lull requests %s` says how long they "
+			      "take, and why slow ones are slow.",
+			      path);
+}
+
+static void print_text(const struct lull_why *why, const struct lull_vec *answers,
+		       const struct why_words *w)
+{
+	int width = lull_term_width(stdout);
+
+	lull_why_print(stdout, why, answers, width, w->has_all);
+	point_to_requests(why, w->path, width);
+}
+
 static int run(const struct why_words *w, struct lull_err *err)
 {
 	struct lull_vec answers;
@@ -138,7 +157,7 @@ static int run(const struct why_words *w, struct lull_err *err)
 		else if (!rc && w->format == FORMAT_JSON)
 			lull_why_print_json(stdout, &why, &answers, w->path);
 		else if (!rc)
-			lull_why_print(stdout, &why, &answers, lull_term_width(stdout), w->has_all);
+			print_text(&why, &answers, w);
 		if (!rc)
 			rc = judge(&why, w, err);
 	}

@@ -85,34 +85,37 @@ static void put_age(struct lull_str *to, time_t when)
 	lull_str_puts(to, "just now");
 }
 
-/* The answer of `lull why`, if it takes no time. */
-static void put_verdict(struct lull_reader *r, const struct found *f, FILE *to)
+/* The answer of `lull why`, if it takes no time. False if there is none, with the reason. */
+static bool put_verdict(struct lull_reader *r, const struct found *f, FILE *to)
 {
 	const struct lull_why_options options = { .path = f->name[0].at };
 	struct lull_vec none;
 	struct lull_why why;
 	struct lull_err err;
+	bool is_answered;
 
 	if (f->size_bytes > MAX_BYTES) {
 		fputs("It is large; lull why says why the GPU waits.\n", to);
-		return;
+		return true;
 	}
 	lull_losses_warn_cut(r);
 	lull_vec_init(&none, sizeof(struct lull_why_answer));
-	if (lull_why_run(&why, r, &options, &err))
-		fprintf(to, "%s\n", err.msg);
-	else
+	is_answered = !lull_why_run(&why, r, &options, &err);
+	if (is_answered)
 		lull_why_print(to, &why, &none, lull_term_width(to), false);
+	else
+		lull_term_wrap(to, err.msg, 0, lull_term_width(to));
 	lull_why_release(&why);
 	lull_vec_release(&none);
+	return is_answered;
 }
 
-static void put_next(const struct found *f, FILE *to)
+static void put_next(const struct found *f, bool has_verdict, FILE *to)
 {
 	const char *name = f->name[0].at;
 
-	fprintf(to, "\nNext:\n  lull why --all %s\n  lull stats --steady %s\n  lull view %s\n",
-		name, name, name);
+	fprintf(to, "\nNext:\n  lull %s %s\n  lull stats --steady %s\n  lull view %s\n",
+		has_verdict ? "why --all" : "info", name, name, name);
 	if (f->name[1].len)
 		fprintf(to, "  lull diff %s %s\n", f->name[1].at, name);
 	fputs("  lull help\n", to);
@@ -124,14 +127,15 @@ bool lull_last_report(FILE *to)
 	struct lull_str age = LULL_STR_INIT;
 	struct lull_reader *r = NULL;
 	struct lull_err ignored;
+	bool has_verdict;
 
 	look(&f);
 	if (f.name[0].len && !lull_import_open(f.name[0].at, &r, &ignored)) {
 		put_age(&age, f.when[0]);
 		fprintf(to, "The last report here is %s, written %s.\n\n", f.name[0].at,
 			lull_str_text(&age));
-		put_verdict(r, &f, to);
-		put_next(&f, to);
+		has_verdict = put_verdict(r, &f, to);
+		put_next(&f, has_verdict, to);
 		lull_reader_close(r);
 	}
 	lull_str_release(&age);

@@ -479,6 +479,20 @@ static int run_folder(struct run *s, struct lull_err *err)
 	return rc;
 }
 
+static void say_nothing_printed(const struct run *s)
+{
+	const char *path = lull_str_text(&s->opened);
+
+	if (lull_reader_stats(s->reader, LULL_TABLE_profiled).n_rows)
+		fprintf(stderr,
+			"%s has counters of kernels and no timeline; lull kernel --import %s shows "
+			"them\n",
+			path, path);
+	else
+		fprintf(stderr, "%s has no data for the default %ss; --%s lists all\n", path,
+			s->tables->noun, s->tables->help_option);
+}
+
 static int run_all(struct run *s, struct lull_err *err)
 {
 	struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
@@ -503,8 +517,7 @@ static int run_all(struct run *s, struct lull_err *err)
 	if (run_jobs(s, &options, err))
 		return err->code;
 	if (!s->reports.n && !s->n_printed && !s->outputs.n && !s->is_quiet)
-		fprintf(stderr, "%s has no data for the default %ss; --%s lists all\n",
-			lull_str_text(&s->opened), s->tables->noun, s->tables->help_option);
+		say_nothing_printed(s);
 	return LULL_OK;
 }
 

@@ -50,22 +50,24 @@ const char *lull_verdict_name(enum lull_verdict verdict)
 	return names[verdict];
 }
 
-static int by_value(const void *a, const void *b)
-{
-	f64 x = *(const f64 *)a, y = *(const f64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 f64 lull_median(const f64 *values, size_t n)
 {
 	f64 *copy = lull_alloc(n, sizeof(*copy)), middle;
 
 	memcpy(copy, values, n * sizeof(*copy));
-	lull_sort(copy, n, sizeof(*copy), by_value);
+	lull_sort_f64(copy, n);
 	middle = n % 2 ? copy[n / 2] : (copy[n / 2 - 1] + copy[n / 2]) / 2;
 	free(copy);
 	return middle;
+}
+
+static f64 mean(const f64 *values, size_t n)
+{
+	f64 sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += values[i];
+	return sum / (f64)n;
 }
 
 static f64 least(const f64 *values, size_t n)
@@ -257,6 +259,8 @@ void lull_decide(const struct lull_samples *before, const struct lull_samples *a
 	}
 	d->before = lull_median(before->values.at, before->values.n);
 	d->after = lull_median(after->values.at, after->values.n);
+	d->mean_before = mean(before->values.at, before->values.n);
+	d->mean_after = mean(after->values.at, after->values.n);
 	if (before->values.n < LULL_DECIDE_MIN_VALUES || after->values.n < LULL_DECIDE_MIN_VALUES) {
 		d->n_needed = LULL_DECIDE_MIN_VALUES;
 		cannot(d, LULL_INCONCLUSIVE, "too few measurements");
@@ -275,6 +279,14 @@ void lull_decide(const struct lull_samples *before, const struct lull_samples *a
 	compare(&a, &b, rule, d);
 	lull_vec_release(&a);
 	lull_vec_release(&b);
+}
+
+bool lull_decide_is_tail(const struct lull_decision *d)
+{
+	f64 change = d->mean_before > 0 ? d->mean_after / d->mean_before - 1 : 0;
+
+	return d->has_change && d->mean_before > 0 && (change < d->low || change > d->high) &&
+	       fabs(change - d->change) >= LULL_DECIDE_LEAST_TAIL;
 }
 
 void lull_decide_say(const struct lull_decision *d, struct lull_str *to)

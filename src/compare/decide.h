@@ -29,6 +29,9 @@
 /* A shift is reported as a regression from this share of the threshold on. */
 #define LULL_DECIDE_LEAST_SHIFT 0.54
 
+/* A change of the means that differs by less from the one that is said is not worth a line. */
+#define LULL_DECIDE_LEAST_TAIL 0.05
+
 enum lull_verdict {
 	LULL_PASS = 0,
 	LULL_REGRESSED = 1,
@@ -82,6 +85,8 @@ struct lull_decision {
 	enum lull_verdict verdict;
 	f64 before; /* median */
 	f64 after;
+	f64 mean_before; /* of all values, long ones too */
+	f64 mean_after;
 	/*
 	 * How far the mean of the new side lies from that of the baseline, as a share of it, or in
 	 * points for shares; worse is positive. Of logarithms, and clipped as in compare/shift.h,
@@ -108,6 +113,12 @@ void lull_decide(const struct lull_samples *before, const struct lull_samples *a
  * "no change to be seen (...)" or "the same". For decisions that have a change.
  */
 void lull_decide_say(const struct lull_decision *d, struct lull_str *to);
+
+/*
+ * Whether rare long steps, which have little weight in the change, make another one of all steps
+ * together: the change of the means lies outside of the interval.
+ */
+bool lull_decide_is_tail(const struct lull_decision *d);
 
 /* "pass", "regressed", "inconclusive", "not comparable" or "failed". */
 const char *lull_verdict_name(enum lull_verdict verdict);

@@ -16,13 +16,6 @@
 
 /* ---- one run ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	f64 x = *(const f64 *)a, y = *(const f64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 void lull_history_summarise(struct lull_history_value *value, const char *spec,
 			    const struct lull_metric *metric, const struct lull_samples *samples)
 {
@@ -39,7 +32,7 @@ void lull_history_summarise(struct lull_history_value *value, const char *spec,
 					      .unit = lull_strdup(unit ? unit : ""),
 					      .n = n };
 	memcpy(sorted, samples->values.at, n * sizeof(*sorted));
-	lull_sort(sorted, n, sizeof(*sorted), by_value);
+	lull_sort_f64(sorted, n);
 	value->median = lull_samples_median(samples);
 	value->low = sorted[(n - 1) / 4];
 	value->high = sorted[(n - 1) - (n - 1) / 4];

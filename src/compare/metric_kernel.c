@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "compare/metric.h"
 #include "model/work.h"
+#include "text/kernel_name.h"
 
 #define REGEX "regex:"
 
@@ -17,7 +18,8 @@ struct pattern {
 	const char *text;
 	regex_t regex;
 	bool is_regex;
-	bool is_part; /* the text may stand anywhere in the name */
+	bool is_part;  /* the text may stand anywhere in the name */
+	bool is_short; /* of the short name, which tables show */
 };
 
 /* A name or glob pattern counts for the whole name, and for the name up to its arguments. */
@@ -44,6 +46,18 @@ static bool matches(const struct pattern *pattern, const char *name)
 	return is_named(name, pattern->text);
 }
 
+/* What people read in tables: they type that. */
+static bool matches_short(const struct pattern *pattern, const char *name)
+{
+	struct lull_str text = LULL_STR_INIT;
+	bool does;
+
+	lull_kernel_short(&text, name);
+	does = matches(pattern, lull_str_text(&text));
+	lull_str_release(&text);
+	return does;
+}
+
 /* Per launch id, whether it is one of the kernels that are asked for. */
 static bool *find_launches(struct lull_reader *r, const struct pattern *pattern, bool *has_any)
 {
@@ -54,35 +68,48 @@ static bool *find_launches(struct lull_reader *r, const struct pattern *pattern,
 	is[0] = false;
 	*has_any = false;
 	for (size_t i = 0; i < n; i++) {
-		is[i + 1] = matches(pattern, lull_reader_string(r, rows[i].name, NULL));
+		const char *name = lull_reader_string(r, rows[i].name, NULL);
+
+		is[i + 1] =
+			pattern->is_short ? matches_short(pattern, name) : matches(pattern, name);
 		*has_any |= is[i + 1];
 	}
 	return is;
 }
 
-/* By regex:EXPRESSION; else by name or glob; else, if no kernel has that name, by a part of it. */
+/*
+ * By name or glob; else, if no kernel has that name, by a part of it; both for full names first,
+ * then for short ones. A regular expression has no parts.
+ */
+static bool *find_somehow(struct lull_reader *r, struct pattern *pattern)
+{
+	bool has_any, *is;
+
+	for (int way = 0; way < 4; way++) {
+		pattern->is_short = way & 2;
+		pattern->is_part = way & 1;
+		is = find_launches(r, pattern, &has_any);
+		if (has_any)
+			return is;
+		free(is);
+	}
+	return NULL;
+}
+
 static int choose(struct lull_reader *r, const char *arg, bool **is, struct lull_err *err)
 {
 	struct pattern pattern = { .text = arg };
-	bool has_any;
 
 	pattern.is_regex = strncmp(arg, REGEX, strlen(REGEX)) == 0;
 	if (pattern.is_regex &&
 	    regcomp(&pattern.regex, arg + strlen(REGEX), REG_EXTENDED | REG_NOSUB) != 0)
 		return lull_fail(err, LULL_E_USAGE, "'%s' is not a regular expression",
 				 arg + strlen(REGEX));
-	*is = find_launches(r, &pattern, &has_any);
+	*is = find_somehow(r, &pattern);
 	if (pattern.is_regex)
 		regfree(&pattern.regex);
-	if (!has_any && !pattern.is_regex) {
-		free(*is);
-		pattern.is_part = true;
-		*is = find_launches(r, &pattern, &has_any);
-	}
-	if (has_any)
+	if (*is)
 		return LULL_OK;
-	free(*is);
-	*is = NULL;
 	return lull_fail(err, LULL_E_NOT_FOUND,
 			 "no kernel has '%s' in its name; lull stats -r cuda_gpu_kern_sum lists "
 			 "them",

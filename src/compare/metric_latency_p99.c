@@ -15,13 +15,6 @@ static u64 value_of(const struct lull_one_request *one)
 	return lull_request_ns(one);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static int sample(struct lull_reader *r, struct lull_samples *to, struct lull_err *err)
 {
 	struct lull_vec values;
@@ -36,7 +29,7 @@ static int sample(struct lull_reader *r, struct lull_samples *to, struct lull_er
 			       "a 99th percentile needs %u requests, there are %zu", GROUP,
 			       values.n);
 	for (size_t i = 0; !rc && i + GROUP <= values.n; i += GROUP) {
-		lull_sort(at + i, GROUP, sizeof(*at), by_value);
+		lull_sort_u64(at + i, GROUP);
 		lull_samples_add(to, (f64)lull_quantile(at + i, GROUP, 0.99));
 	}
 	lull_vec_release(&values);

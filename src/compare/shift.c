@@ -67,13 +67,6 @@ static f64 t_of_z(f64 z, f64 df)
 	return sqrt(df * expm1(scaled * scaled / df));
 }
 
-static int by_value(const void *a, const void *b)
-{
-	f64 x = *(const f64 *)a, y = *(const f64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Between order statistics, linearly. */
 static f64 quantile(const f64 *sorted, size_t n, f64 share)
 {
@@ -91,7 +84,7 @@ static f64 *sorted_copy(const f64 *values, size_t n)
 	f64 *sorted = lull_alloc(n, sizeof(*sorted));
 
 	memcpy(sorted, values, n * sizeof(*sorted));
-	lull_sort(sorted, n, sizeof(*sorted), by_value);
+	lull_sort_f64(sorted, n);
 	return sorted;
 }
 

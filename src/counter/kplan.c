@@ -71,6 +71,16 @@ static int refuse_chip(struct lull_kplan *plan, const char *chip, struct lull_er
 	return lull_fail(err, LULL_E_USAGE, "CUPTI knows no chip '%s'; it knows%s", chip, known);
 }
 
+/* People write gh100, and CUPTI wants GH100. */
+static char *upper_of(const char *chip)
+{
+	char *name = lull_strdup(chip);
+
+	for (char *p = name; *p; p++)
+		*p = *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+	return name;
+}
+
 int lull_kplan_open(struct lull_kplan **to, const char *cupti_path, const char *chip,
 		    struct lull_err *err)
 {
@@ -81,7 +91,7 @@ int lull_kplan_open(struct lull_kplan **to, const char *cupti_path, const char *
 
 	*to = NULL;
 	if (!rc) {
-		plan->chip = plan->chip_name = lull_strdup(chip);
+		plan->chip = plan->chip_name = upper_of(chip);
 		/* May fail without a driver; the host half works. */
 		plan->cuptiProfilerInitialize(&init);
 		host = new_host(plan);

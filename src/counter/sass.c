@@ -85,38 +85,74 @@ static bool take_line(const char *line, size_t len, struct lull_sass *s)
 	return *s->text != '\0';
 }
 
-/* Whether a line names a function, and whether that is this one. */
-static bool names_function(const char *line, size_t len, const char *function, bool *is_it)
+/* The text after a mark in a line, NULL if the line does not have it. */
+static const char *after(const char *line, size_t len, const char *mark)
 {
-	static const char *const marks[] = { "Function : ", ".text." };
-	size_t n_name = strlen(function);
+	const char *at = memmem(line, len, mark, strlen(mark));
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		const char *at = memmem(line, len, marks[i], strlen(marks[i]));
-		size_t left;
-
-		if (!at)
-			continue;
-		at += strlen(marks[i]);
-		left = len - (size_t)(at - line);
-		*is_it = left >= n_name && strncmp(at, function, n_name) == 0 &&
-			 (left == n_name || strchr(" \t,:\r\"", at[n_name]));
-		return true;
-	}
-	return false;
+	return at ? at + strlen(mark) : NULL;
 }
 
-void lull_sass_parse(const char *text, const char *function, struct lull_vec *to)
+/* What the lines read so far say about those that follow. */
+struct place {
+	const char *function;
+	u32 capability; /* of the device; 0 if it is not known */
+	u32 code;	/* for which the present code is made; 0 if nothing says so */
+	u32 taken;	/* for which the instructions were made that were taken */
+	bool is_it;
+};
+
+/*
+ * A program has code for several chips, and cuobjdump prints all of it. A chip runs code that was
+ * made for it or for an older one of the same major version, and the driver takes the newest.
+ */
+static bool is_better(const struct place *at)
 {
-	bool is_it = false;
+	if (!at->capability || !at->code)
+		return !at->taken || at->taken == at->code;
+	return at->code / 10 == at->capability / 10 && at->code <= at->capability &&
+	       at->code >= at->taken;
+}
+
+/* Whether a line says of what the next ones are part. */
+static bool is_heading(const char *line, size_t len, struct place *at)
+{
+	const char *name;
+	size_t n_name = strlen(at->function), left;
+
+	if ((name = after(line, len, "code for sm_"))) {
+		at->code = (u32)strtoul(name, NULL, 10);
+		at->is_it = false;
+		return true;
+	}
+	name = after(line, len, "Function : ");
+	if (!name)
+		name = after(line, len, ".text.");
+	if (!name) {
+		at->is_it = at->is_it && !after(line, len, ".section\t");
+		return false;
+	}
+	left = len - (size_t)(name - line);
+	at->is_it = left >= n_name && strncmp(name, at->function, n_name) == 0 &&
+		    (left == n_name || strchr(" \t,:\r\"", name[n_name])) && is_better(at);
+	return true;
+}
+
+void lull_sass_parse(const char *text, const char *function, u32 capability, struct lull_vec *to)
+{
+	struct place at = { .function = function, .capability = capability };
+	size_t n_before = to->n;
 
 	while (*text) {
 		size_t len = strcspn(text, "\n");
 		struct lull_sass s;
 
-		if (!names_function(text, len, function, &is_it) && is_it &&
-		    take_line(text, len, &s))
+		if (!is_heading(text, len, &at) && at.is_it && take_line(text, len, &s)) {
+			if (at.taken != at.code)
+				to->n = n_before;
+			at.taken = at.code;
 			*(struct lull_sass *)lull_vec_push(to) = s;
+		}
 		text += len + (text[len] == '\n');
 	}
 }

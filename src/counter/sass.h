@@ -18,8 +18,12 @@ struct lull_sass {
 	char registers[48]; /* "R4 R6 UR4", each once, in their order; cut if there are many */
 };
 
-/* Add the instructions (struct lull_sass) of a function, by its mangled name, in their order. */
-void lull_sass_parse(const char *text, const char *function, struct lull_vec *to);
+/*
+ * Add the instructions (struct lull_sass) of a function, by its mangled name, in their order. If
+ * the text has it for several chips, those that a device of this compute capability (10 * major +
+ * minor, 0 if it is not known) runs; none if it runs none of them.
+ */
+void lull_sass_parse(const char *text, const char *function, u32 capability, struct lull_vec *to);
 
 /* The instruction at an offset, or NULL. */
 const struct lull_sass *lull_sass_at(const struct lull_vec *all, u64 offset_bytes);

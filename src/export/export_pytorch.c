@@ -266,10 +266,13 @@ static void put_steps(struct pytorch *p)
 	for (size_t i = 0; i < steps.all.n; i++, step++) {
 		char name[48];
 
-		if (!is_wanted(p, step->lane, step->start_ns, step->dur_ns))
+		struct lull_span host = lull_step_host(step);
+		u64 start_ns = host.from_ns, dur_ns = host.to_ns - start_ns;
+
+		if (!is_wanted(p, step->lane, start_ns, dur_ns))
 			continue;
 		snprintf(name, sizeof(name), "ProfilerStep#%llu", (unsigned long long)step->number);
-		begin_event(p, "user_annotation", name, step->start_ns, step->dur_ns);
+		begin_event(p, "user_annotation", name, start_ns, dur_ns);
 		put_thread(p, step->lane);
 		end_event(p);
 	}

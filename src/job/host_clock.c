@@ -76,18 +76,11 @@ struct mean {
 	u32 pad;
 };
 
-static int by_f64(const void *a, const void *b)
-{
-	const f64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 f64 lull_job_median(f64 *values, size_t n)
 {
 	if (!n)
 		return 0;
-	lull_sort(values, n, sizeof(*values), by_f64);
+	lull_sort_f64(values, n);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

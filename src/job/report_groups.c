@@ -16,7 +16,8 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Late", .kind = LULL_OUT_TEXT, .doc = "whether others wait for them" },
 	{ .name = "Cause",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "the most common first cause of these ranks" },
+	  .doc = "the most common first cause of these ranks",
+	  .is_wanted = true },
 };
 
 static int run(struct lull_reader *r, struct lull_out *out,

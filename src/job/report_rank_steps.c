@@ -6,7 +6,7 @@
 static const struct lull_out_column columns[] = {
 	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "which" },
 	{ .name = "Step", .kind = LULL_OUT_ID, .doc = "of the job; empty: only this rank has it" },
-	{ .name = "End", .kind = LULL_OUT_NS, .doc = "time of the job" },
+	{ .name = "End", .kind = LULL_OUT_NS, .is_moment = true, .doc = "time of the job" },
 	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "the parts below add up to it" },
 	{ .name = "Compute", .kind = LULL_OUT_NS, .doc = "kernels run" },
 	{ .name = "Wait", .kind = LULL_OUT_NS, .doc = "for the last rank" },

@@ -6,7 +6,10 @@
 static const struct lull_out_column columns[] = {
 	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "its number in the job" },
 	{ .name = "Host", .kind = LULL_OUT_TEXT, .doc = "where it ran", .is_spare = true },
-	{ .name = "Group", .kind = LULL_OUT_ID, .doc = "ranks with the same number behave alike" },
+	{ .name = "Group",
+	  .kind = LULL_OUT_ID,
+	  .doc = "ranks with the same number behave alike",
+	  .is_spare = true },
 	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "steady ones", .is_spare = true },
 	{ .name = "Step", .kind = LULL_OUT_NS, .decimals = 1, .doc = "mean length" },
 	{ .name = "Compute", .kind = LULL_OUT_PERCENT, .doc = "share of the time with kernels" },

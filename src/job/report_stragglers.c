@@ -5,7 +5,7 @@
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "that is late" },
-	{ .name = "Host", .kind = LULL_OUT_TEXT, .doc = "where it runs" },
+	{ .name = "Host", .kind = LULL_OUT_TEXT, .doc = "where it runs", .is_spare = true },
 	{ .name = "Since", .kind = LULL_OUT_ID, .doc = "step; empty: always" },
 	{ .name = "Late", .kind = LULL_OUT_NS, .decimals = 1, .doc = "after the others, a step" },
 	{ .name = "Steps", .kind = LULL_OUT_PERCENT, .doc = "of the steps since then" },

@@ -22,10 +22,10 @@ static const char *const versions[] = { "2026-07-28", "2025-11-25", "2025-06-18"
 
 static const char instructions[] =
 	"lull says why a GPU waits, and proves what a change brings. Start with profile (run the "
-	"program and record it) or, if there is a report (*.lull) already, with why: it names the "
-	"cause, the lines of source, the fix and the step time to expect. Change one thing, "
-	"profile "
-	"again to another output, then diff the two reports and gate them. stats, query (SQL) and "
+	"program and record it), attach (record one that runs) or, if there is a report (*.lull) "
+	"already, with why: it names the cause, the lines of source, the fix and the step time to "
+	"expect. Change one thing, profile again to another output, then diff the two reports and "
+	"gate them. stats, query (SQL) and "
 	"timeline show details; kernel measures inside a kernel; doctor says what this machine "
 	"does "
 	"not allow. Long calls become jobs.";

@@ -30,14 +30,16 @@ static void add_steps(struct lull_alloc_steps *s, const struct lull_allocs *a,
 	u32 lane = loop_of(&s->steps, lanes, pool->process);
 
 	for (size_t i = 0; lane && i < s->steps.all.n; i++) {
+		struct lull_span host = lull_step_host(&steps[i]);
+
 		if (steps[i].lane == lane)
-			*(struct lull_alloc_step *)lull_vec_push(
-				&s->all) = (struct lull_alloc_step){
-				.number = steps[i].number,
-				.start_ns = steps[i].start_ns,
-				.end_ns = lull_span_end_ns(steps[i].start_ns, steps[i].dur_ns),
-				.pool = pool_ix,
-			};
+			*(struct lull_alloc_step *)lull_vec_push(&s->all) =
+				(struct lull_alloc_step){
+					.number = steps[i].number,
+					.start_ns = host.from_ns,
+					.end_ns = host.to_ns,
+					.pool = pool_ix,
+				};
 	}
 }
 

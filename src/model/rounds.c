@@ -354,13 +354,6 @@ static void sum_kinds(struct lull_rounds *s, const struct lull_units *units)
 
 /* ---- warm-up ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Whether steps of the second half take as long as this one: then it is no warm-up. */
 static bool comes_again(const struct lull_rounds *s, u64 long_ns)
 {
@@ -383,7 +376,7 @@ static void skip_warm_up(struct lull_rounds *s)
 	sorted_ns = lull_alloc(n + 1, sizeof(*sorted_ns));
 	for (u32 i = 0; i < n; i++)
 		sorted_ns[i] = dur_ns(s, i);
-	lull_sort(sorted_ns, n, sizeof(*sorted_ns), by_value);
+	lull_sort_u64(sorted_ns, n);
 	long_ns = (u64)(LULL_L(warm) * (f64)sorted_ns[n / 2]);
 	free(sorted_ns);
 	for (u32 i = 1; i < n / 2 && dur_ns(s, i) > long_ns; i++) {

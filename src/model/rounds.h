@@ -104,6 +104,16 @@ static inline u64 lull_round_end_ns(const struct lull_rounds *s, u32 round)
 	return ((const struct lull_round *)s->all.at)[round].end_ns;
 }
 
+/*
+ * Whether the program marks its steps, or a hook of its framework counts them: their time is then
+ * what lies between the marks. Steps that were found have only their windows on the device.
+ */
+static inline bool lull_rounds_are_marked(const struct lull_rounds *s)
+{
+	return s->source == LULL_ROUNDS_STEP || s->source == LULL_ROUNDS_HOOK ||
+	       s->source == LULL_ROUNDS_RANGE;
+}
+
 /* Steps that count: all but the warm-up. */
 static inline u32 lull_rounds_n_steady(const struct lull_rounds *s)
 {

@@ -158,13 +158,6 @@ void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_sp
 	add_work(s, r, window);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Whether the last step of a thread may have run on to the end of the program. */
 static bool has_long_last(const struct lull_step *steps, size_t n)
 {
@@ -177,7 +170,7 @@ static bool has_long_last(const struct lull_step *steps, size_t n)
 		for (end = i; end < n && steps[end].lane == steps[i].lane; end++)
 			dur_ns[end - i] = steps[end].dur_ns;
 		last_ns = dur_ns[end - i - 1];
-		lull_sort(dur_ns, end - i, sizeof(*dur_ns), by_value);
+		lull_sort_u64(dur_ns, end - i);
 		is_long = is_long || (f64)last_ns > LULL_L(last_long) * (f64)dur_ns[(end - i) / 2];
 	}
 	free(dur_ns);
@@ -204,7 +197,7 @@ static u64 n_usual(const struct lull_step *steps, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		counts[i] = steps[i].n_launches;
-	lull_sort(counts, n, sizeof(*counts), by_value);
+	lull_sort_u64(counts, n);
 	most = (u64)(LULL_L(large) * (f64)counts[n / 2]);
 	for (size_t i = 0; i < n; i++)
 		sum += counts[i] < most ? counts[i] : most;
@@ -267,6 +260,11 @@ void lull_steps_init_any(struct lull_steps *s, struct lull_reader *r, struct lul
 	keep(&s->all, window);
 	if (!is_whole)
 		add_work(s, r, window);
+}
+
+void lull_steps_measure(struct lull_steps *s, struct lull_reader *r)
+{
+	add_work(s, r, LULL_SPAN_ALL);
 }
 
 u32 lull_steps_main_lane(const struct lull_steps *s)

@@ -21,16 +21,9 @@ static u32 leading_lane(const struct lull_chain *c)
 
 /* ---- the end of the last one ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static u64 median_of(u64 *values, size_t n)
 {
-	lull_sort(values, n, sizeof(*values), by_value);
+	lull_sort_u64(values, n);
 	return values[n / 2];
 }
 
@@ -51,7 +44,7 @@ static u64 read_launches(struct lull_vec *ends, const struct lull_rounds *rounds
 			*(u64 *)lull_vec_push(ends) = node->end_ns;
 	}
 	if (ends->n)
-		lull_sort(ends->at, ends->n, sizeof(u64), by_value);
+		lull_sort_u64(ends->at, ends->n);
 	usual = median_of(counts, last);
 	free(counts);
 	return usual;
@@ -111,24 +104,30 @@ u64 lull_steps_last_end_ns(const struct lull_rounds *rounds, const struct lull_c
 
 /* ---- the steps ---- */
 
-static void take(struct lull_vec *steps, const struct lull_rounds *rounds,
-		 const struct lull_chain *c, struct lull_span window)
+void lull_steps_take(struct lull_vec *steps, const struct lull_rounds *rounds,
+		     const struct lull_chain *c, struct lull_span window)
 {
 	const struct lull_round *at = rounds->all.at;
-	u64 last_ns = lull_steps_last_end_ns(rounds, c);
-	u32 lane = leading_lane(c);
+	u64 last_ns = rounds->all.n ? lull_steps_last_end_ns(rounds, c) : 0;
+	bool is_marked = lull_rounds_are_marked(rounds);
 
-	for (size_t i = 0; i < rounds->all.n; i++) {
+	for (u32 i = 0; i < rounds->all.n; i++) {
 		u64 end_ns = i + 1 < rounds->all.n ? at[i + 1].mark_ns : last_ns;
-		u64 dur_ns = end_ns > at[i].mark_ns ? end_ns - at[i].mark_ns : 0;
+		struct lull_span host = { at[i].mark_ns,
+					  end_ns > at[i].mark_ns ? end_ns : at[i].mark_ns };
+		struct lull_span span =
+			is_marked ? host
+				  : (struct lull_span){ lull_round_begin_ns(rounds, i),
+							lull_round_end_ns(rounds, i) };
 
-		if (!lull_span_holds(window, at[i].mark_ns, dur_ns))
+		if (!lull_span_holds(window, span.from_ns, span.to_ns - span.from_ns))
 			continue;
 		*(struct lull_step *)lull_vec_push(steps) = (struct lull_step){
-			.start_ns = at[i].mark_ns,
-			.dur_ns = dur_ns,
+			.start_ns = span.from_ns,
+			.dur_ns = span.to_ns - span.from_ns,
+			.host = host,
 			.number = i,
-			.lane = lane,
+			.lane = leading_lane(c),
 			.source = rounds->source,
 		};
 	}
@@ -181,7 +180,7 @@ static bool find_in(struct lull_vec *steps, struct lull_reader *r,
 		    rounds.source != LULL_ROUNDS_HOOK && leading_lane(&chain);
 	if (are_found) {
 		forget(steps, r, pair->process);
-		take(steps, &rounds, &chain, window);
+		lull_steps_take(steps, &rounds, &chain, window);
 	} else if (rounds.all.n) {
 		end_last(steps, &rounds);
 	}

@@ -1,7 +1,9 @@
 /*
  * step_found - the steps of a program as model/rounds.h finds them.
  *
- * A step goes from one mark on the host to the next; its number is its index in the loop, from 0.
+ * A step that the program marks goes from one mark to the next; one that was found goes from the
+ * end of the work of earlier ones on the device to the end of its own. Its number is its index in
+ * the loop, from 0.
  * Only processes with work on a device are considered, each on the device where it has most.
  *
  * Cost:  reads the work, the CUDA calls, ranges, operators and calls of the C library; 0.6 us for a
@@ -21,6 +23,10 @@
  * whose rounds are others, and end the last one with its work. Whether there were others.
  */
 bool lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_span window);
+
+/* Add these rounds as steps, those that lie in `window`. */
+void lull_steps_take(struct lull_vec *steps, const struct lull_rounds *rounds,
+		     const struct lull_chain *c, struct lull_span window);
 
 /*
  * When the last of the rounds ends on the host: with its last launch, if it took far longer than

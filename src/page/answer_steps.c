@@ -1,13 +1,17 @@
 /*
  * steps: how long each step took, and what its time went to.
  *
- *	{"n", "has_causes", "found", "steps": [[number, start, end, busy, idle by family x 8], ...]}
+ *	{"n", "has_causes", "found",
+ *	 "steps": [[number, start, end, busy, rest, by family x 8], ...]}
  *
- * Steps are those of the recording, or those that the analysis found. Busy is what no cause claims.
+ * Busy is the time with work on any device, as `lull stats` says it. The others add up to the
+ * step: what each family of causes claims, copies and collectives that run alone among them, and
+ * the rest. Where no causes were looked for, the rest is the busy time.
  */
 #include "page/page.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "page/page_steps.h"
 #include "page/page_why.h"
@@ -37,26 +41,43 @@ static void add_causes(struct lull_vec *steps, const struct lull_subject *lead)
 }
 
 /*
- * What is left of a step when its causes are taken away is busy; without causes, what devices say.
+ * Whether causes were looked for in this step, by its middle: rounds of devices do not begin when
+ * steps do, so that the last step of warm-up has a little of the first cause, too.
  */
-static void put_step(struct lull_json *j, const struct lull_timeline *t, struct lull_page_step *s,
-		     bool has_causes)
+static bool is_explained(const struct lull_page_step *s, const struct lull_rounds *rounds)
+{
+	u64 middle_ns = s->span.from_ns + (s->span.to_ns - s->span.from_ns) / 2;
+
+	return lull_rounds_n_steady(rounds) &&
+	       middle_ns >= lull_round_begin_ns(rounds, rounds->first_steady) &&
+	       middle_ns < lull_round_end_ns(rounds, (u32)rounds->all.n - 1);
+}
+
+/* What is left of a step when its causes are taken away; without causes, what devices say. */
+static u64 rest_of(struct lull_page_step *s, const struct lull_rounds *rounds)
 {
 	u64 len_ns = s->span.to_ns - s->span.from_ns, idle_ns = 0;
 
 	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
 		idle_ns += s->idle_ns[c];
-	if (!has_causes || (!idle_ns && s->busy_ns)) {
-		s->busy_ns = s->busy_ns < len_ns ? s->busy_ns : len_ns;
-		s->idle_ns[LULL_N_CLASSES - 1] = len_ns - s->busy_ns;
-	} else {
-		s->busy_ns = idle_ns < len_ns ? len_ns - idle_ns : 0;
-	}
+	if (rounds && idle_ns && is_explained(s, rounds))
+		return idle_ns < len_ns ? len_ns - idle_ns : 0;
+	memset(s->idle_ns, 0, sizeof(s->idle_ns));
+	s->idle_ns[LULL_N_CLASSES - 1] = len_ns - s->busy_ns;
+	return s->busy_ns;
+}
+
+static void put_step(struct lull_json *j, const struct lull_timeline *t, struct lull_page_step *s,
+		     const struct lull_rounds *rounds)
+{
+	u64 rest_ns = rest_of(s, rounds);
+
 	lull_json_array(j);
 	lull_json_u64(j, s->number);
 	lull_json_u64(j, s->span.from_ns - t->origin_ns);
 	lull_json_u64(j, s->span.to_ns - t->origin_ns);
 	lull_json_u64(j, s->busy_ns);
+	lull_json_u64(j, rest_ns);
 	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
 		lull_json_u64(j, s->idle_ns[c]);
 	lull_json_end(j);
@@ -88,7 +109,8 @@ static int run(struct lull_question *q, struct lull_err *err)
 	lull_json_key(&j, "steps");
 	lull_json_array(&j);
 	for (size_t i = 0; i < steps.n && i < MAX_STEPS; i++)
-		put_step(&j, q->report->timeline, lull_vec_get(&steps, i), has_causes);
+		put_step(&j, q->report->timeline, lull_vec_get(&steps, i),
+			 has_causes ? &q->report->why->lead->rounds : NULL);
 	lull_json_end(&j);
 	lull_json_end(&j);
 	lull_vec_release(&steps);

@@ -14,53 +14,117 @@
 /* So that one is seen from its begin to its end, and the next to compare. */
 #define FEW_STEPS  3u
 #define MOST_STEPS 16u
-#define ALIKE	   0.3 /* of their time: as long as steps are on average */
+#define ALIKE	   0.3 /* of their time may be spent in another way than that of average steps */
 
-static u64 length_of(const struct lull_rounds *rounds, u32 first, u32 n)
+/* What the time of steps in a row went to, by cause; the last one is what no cause claims. */
+struct spent {
+	f64 ns[LULL_SUBJECT_CAUSES + 1];
+};
+
+/* Steps in a row, and what their time went to. */
+struct row_of_steps {
+	const struct lull_rounds *rounds;
+	const struct lull_interval *intervals; /* sorted by round */
+	size_t n_intervals;
+	size_t from, to; /* intervals of the steps that are in it */
+	struct spent sum;
+};
+
+static f64 round_ns(const struct lull_rounds *rounds, u32 round)
 {
-	u64 begin_ns = lull_round_begin_ns(rounds, first);
-	u64 end_ns = lull_round_end_ns(rounds, first + n - 1);
+	u64 begin_ns = lull_round_begin_ns(rounds, round),
+	    end_ns = lull_round_end_ns(rounds, round);
 
-	return end_ns > begin_ns ? end_ns - begin_ns : 0;
+	return end_ns > begin_ns ? (f64)(end_ns - begin_ns) : 0;
 }
 
-/* The n steps in a row whose time is nearest to that of n average ones; how far they are off. */
-static f64 nearest(const struct lull_rounds *rounds, f64 mean_ns, u32 n, u32 *first)
+/* Count the next intervals from `*at` on, as long as they are of this step, `sign` times. */
+static void count_step(struct row_of_steps *row, size_t *at, u32 round, f64 sign)
 {
+	f64 left_ns = round_ns(row->rounds, round);
+
+	for (; *at < row->n_intervals && row->intervals[*at].round <= round; ++*at) {
+		const struct lull_interval *p = &row->intervals[*at];
+
+		if (p->round != round || p->cause >= LULL_SUBJECT_CAUSES)
+			continue;
+		row->sum.ns[p->cause] += sign * (f64)(p->to_ns - p->from_ns);
+		left_ns -= (f64)(p->to_ns - p->from_ns);
+	}
+	row->sum.ns[LULL_SUBJECT_CAUSES] += sign * left_ns;
+}
+
+static struct row_of_steps row_of(const struct lull_subject *lead, u32 n)
+{
+	struct row_of_steps row = {
+		.rounds = &lead->rounds,
+		.intervals = lead->intervals.at,
+		.n_intervals = lead->intervals.n,
+	};
+
+	for (u32 i = 0; i < n; i++)
+		count_step(&row, &row.to, lead->rounds.first_steady + i, 1);
+	return row;
+}
+
+/* How far this time is from that of as many average steps, as a share of it, cause by cause. */
+static f64 distance(const struct spent *sum, const struct spent *all, f64 share)
+{
+	f64 off_ns = 0, all_ns = 0;
+
+	for (size_t c = 0; c <= LULL_SUBJECT_CAUSES; c++) {
+		off_ns += fabs(sum->ns[c] - share * all->ns[c]);
+		all_ns += share * all->ns[c];
+	}
+	return all_ns > 0 ? off_ns / all_ns : 0;
+}
+
+/* The n steps in a row that are nearest to n average ones; how far they are off. */
+static f64 nearest(const struct lull_subject *lead, const struct spent *all, u32 n, u32 *first)
+{
+	u32 begin = lead->rounds.first_steady, n_steady = lull_rounds_n_steady(&lead->rounds);
+	struct row_of_steps row = row_of(lead, n);
 	f64 least = HUGE_VAL;
 
-	for (u32 i = rounds->first_steady; i + n <= rounds->all.n; i++) {
-		f64 off = fabs((f64)length_of(rounds, i, n) / (mean_ns * n) - 1);
+	for (u32 i = 0;; i++) {
+		f64 off = distance(&row.sum, all, (f64)n / n_steady);
 
 		if (off < least) {
 			least = off;
-			*first = i;
+			*first = begin + i;
 		}
+		if (i + n >= n_steady)
+			return least;
+		count_step(&row, &row.from, begin + i, -1);
+		count_step(&row, &row.to, begin + i + n, 1);
 	}
-	return least;
 }
 
 /*
- * Steps in a row that are together as long as steps are on average: the causes have the shares that
- * the sentence says. As few as possible: if every eighth step waits for data, it takes eight.
+ * Steps in a row whose time went to the same as that of the average step: what is seen has the
+ * shares that the sentence says. As few as possible: if every eighth step waits for data, it takes
+ * eight.
  */
-static struct lull_span average_steps(const struct lull_rounds *rounds)
+static struct lull_span average_steps(const struct lull_subject *lead)
 {
-	u32 n_steady = lull_rounds_n_steady(rounds), first = rounds->first_steady;
-	u32 n = n_steady < FEW_STEPS ? n_steady : FEW_STEPS;
-	f64 mean_ns = (f64)length_of(rounds, first, n_steady) / n_steady;
+	u32 n_steady = lull_rounds_n_steady(&lead->rounds);
+	u32 few = n_steady < FEW_STEPS ? n_steady : FEW_STEPS;
+	u32 n = few, first = lead->rounds.first_steady;
+	struct row_of_steps all = row_of(lead, n_steady);
+	f64 least = HUGE_VAL;
 
-	for (u32 k = n; mean_ns > 0 && k <= MOST_STEPS && k <= n_steady; k++) {
+	for (u32 k = few; least > ALIKE && k <= MOST_STEPS && k <= n_steady; k++) {
 		u32 found = first;
+		f64 off = nearest(lead, &all.sum, k, &found);
 
-		if (nearest(rounds, mean_ns, k, &found) > ALIKE)
+		if (off > ALIKE && off > least - ALIKE)
 			continue;
+		least = off;
 		first = found;
 		n = k;
-		break;
 	}
-	return (struct lull_span){ lull_round_begin_ns(rounds, first),
-				   lull_round_end_ns(rounds, first + n - 1) };
+	return (struct lull_span){ lull_round_begin_ns(&lead->rounds, first),
+				   lull_round_end_ns(&lead->rounds, first + n - 1) };
 }
 
 /* All steady steps; what the device worked in if there are none. */
@@ -231,7 +295,7 @@ void lull_page_put_open(struct lull_json *j, struct lull_page_report *report)
 	const char *key;
 
 	if (lull_rounds_n_steady(&lead->rounds))
-		view = average_steps(&lead->rounds);
+		view = average_steps(lead);
 	lull_json_key(j, "open");
 	lull_json_object(j);
 	lull_page_pair_u64(j, "from", view.from_ns - t->origin_ns);
@@ -255,7 +319,7 @@ const char *lull_page_opening(struct lull_page_report *report, struct lull_span 
 
 	if (!lull_page_steady(report, view))
 		return NULL;
-	*view = average_steps(&report->why->lead->rounds);
+	*view = average_steps(report->why->lead);
 	lull_vec_init(&launchers, sizeof(struct launcher));
 	find_launchers(&launchers, report, *view);
 	for (size_t i = 0; i < launchers.n && !key; i++)

@@ -2,41 +2,10 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "base/sort.h"
 #include "model/step.h"
+#include "model/step_found.h"
 #include "page/page_why.h"
-
-static void add_recorded(struct lull_vec *to, struct lull_reader *r)
-{
-	struct lull_steps steps;
-	const struct lull_step *s;
-
-	lull_steps_init(&steps, r, LULL_SPAN_ALL);
-	s = steps.all.at;
-	for (size_t i = 0; i < steps.all.n; i++) {
-		struct lull_page_step *step = lull_vec_push(to);
-
-		step->number = s[i].number;
-		step->span = (struct lull_span){ s[i].start_ns,
-						 lull_span_end_ns(s[i].start_ns, s[i].dur_ns) };
-		step->busy_ns = s[i].busy_ns;
-	}
-	lull_steps_release(&steps);
-}
-
-static void add_found(struct lull_vec *to, const struct lull_why *why)
-{
-	const struct lull_rounds *rounds = &why->lead->rounds;
-
-	for (u32 i = 0; i < rounds->all.n; i++) {
-		struct lull_page_step *step = lull_vec_push(to);
-
-		step->number = i;
-		step->span = (struct lull_span){ lull_round_begin_ns(rounds, i),
-						 lull_round_end_ns(rounds, i) };
-	}
-}
 
 static int by_time(const void *a, const void *b)
 {
@@ -45,33 +14,50 @@ static int by_time(const void *a, const void *b)
 	return (x->span.from_ns > y->span.from_ns) - (x->span.from_ns < y->span.from_ns);
 }
 
-/* The last step that nothing ended ends with its work. */
-static void end_last(struct lull_vec *steps, const struct lull_rounds *rounds)
+static bool are_recorded(const struct lull_rounds *rounds)
 {
-	const struct lull_round *at = rounds->all.at;
-	struct lull_page_step *s = steps->at;
+	return !rounds->all.n || rounds->source == LULL_ROUNDS_STEP ||
+	       rounds->source == LULL_ROUNDS_HOOK;
+}
 
-	for (size_t i = 0; i < steps->n && rounds->all.n; i++) {
-		if (s[i].span.from_ns == at[rounds->all.n - 1].mark_ns &&
-		    rounds->last_ns > s[i].span.from_ns && rounds->last_ns < s[i].span.to_ns)
-			s[i].span.to_ns = rounds->last_ns;
-	}
+static void take_rounds(struct lull_steps *to, const struct lull_subject *lead)
+{
+	*to = (struct lull_steps){ .are_found = true };
+	lull_vec_init(&to->all, sizeof(struct lull_step));
+	lull_steps_take(&to->all, &lead->rounds, &lead->chain, LULL_SPAN_ALL);
+	lull_steps_measure(to, lead->reader);
+}
+
+static void collect(struct lull_steps *to, struct lull_page_report *report)
+{
+	enum lull_page_why_state state = lull_page_why(report, false);
+	const struct lull_subject *lead = state == LULL_PAGE_WHY_DONE ? report->why->lead : NULL;
+
+	if (lead && !are_recorded(&lead->rounds))
+		take_rounds(to, lead);
+	else if (state == LULL_PAGE_WHY_LARGE)
+		lull_steps_init(to, report->slow, LULL_SPAN_ALL);
+	else
+		lull_steps_init_any(to, report->slow, LULL_SPAN_ALL);
 }
 
 void lull_page_steps(struct lull_page_report *report, struct lull_vec *steps)
 {
-	const struct lull_rounds *rounds = NULL;
+	struct lull_steps all;
+	const struct lull_step *s;
 
 	lull_vec_init(steps, sizeof(struct lull_page_step));
-	if (lull_page_why(report, false) == LULL_PAGE_WHY_DONE && report->why->lead)
-		rounds = &report->why->lead->rounds;
-	if (!rounds || !rounds->all.n || rounds->source == LULL_ROUNDS_STEP ||
-	    rounds->source == LULL_ROUNDS_HOOK)
-		add_recorded(steps, report->slow);
-	if (rounds && steps->n)
-		end_last(steps, rounds);
-	else if (rounds)
-		add_found(steps, report->why);
+	collect(&all, report);
+	s = all.all.at;
+	for (size_t i = 0; i < all.all.n; i++) {
+		struct lull_page_step *step = lull_vec_push(steps);
+
+		step->number = s[i].number;
+		step->span = (struct lull_span){ s[i].start_ns,
+						 lull_span_end_ns(s[i].start_ns, s[i].dur_ns) };
+		step->busy_ns = s[i].busy_ns;
+	}
+	lull_steps_release(&all);
 	if (steps->n)
 		lull_sort(steps->at, steps->n, sizeof(struct lull_page_step), by_time);
 }

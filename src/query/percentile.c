@@ -72,13 +72,6 @@ static void step(sqlite3_context *ctx, int n_args, sqlite3_value **args)
 	g->values[g->n++] = sqlite3_value_double(args[0]);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	f64 x = *(const f64 *)a, y = *(const f64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void finish(sqlite3_context *ctx)
 {
 	struct group *g = sqlite3_aggregate_context(ctx, 0);
@@ -88,7 +81,7 @@ static void finish(sqlite3_context *ctx)
 	if (!g)
 		return;
 	if (g->n && !g->has_failed) {
-		lull_sort(g->values, g->n, sizeof(*g->values), by_value);
+		lull_sort_f64(g->values, g->n);
 		at = g->percent / 100 * (f64)(g->n - 1);
 		below = (u64)floor(at);
 		at -= (f64)below;

@@ -14,7 +14,7 @@
 	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true }, \
 	{                                                                              \
 		.name = "Memory", .kind = LULL_OUT_TEXT,                               \
-		.doc = "device by name and number, or Host"                            \
+		.doc = "device by name and number, or Host", .is_spare = true          \
 	}
 
 /* The columns that lull_alloc_put_place() fills. */
@@ -22,10 +22,12 @@
 	{ .name = "Operator",                                                                \
 	  .kind = LULL_OUT_TEXT,                                                             \
 	  .doc = "that asked for it, after the function of the backward pass it ran in; an " \
-		 "annotation where no operator ran" },                                       \
+		 "annotation where no operator ran",                                         \
+	  .is_wanted = true },                                                               \
 	{                                                                                    \
 		.name = "Line", .kind = LULL_OUT_TEXT,                                       \
-		.doc = "of the program; for the backward pass that of the forward operator"  \
+		.doc = "of the program; for the backward pass that of the forward operator", \
+		.is_wanted = true                                                            \
 	}
 
 /* The blocks of one place. */

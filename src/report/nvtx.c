@@ -24,7 +24,7 @@ struct nvtx_sum {
 	enum lull_nvtx_styles styles;
 	const struct lull_label_row *labels;
 	size_t n_labels;
-	u32 *groups; /* index of the group + 1 for each label and style, 0 if not met yet */
+	u32 *groups; /* of each label and style: see group_of(); 0 if not met yet */
 	struct lull_sum *sum;
 	struct lull_span steps; /* the steady steps; empty: not known */
 	u32 process;		/* whose steps they are */
@@ -67,66 +67,63 @@ void lull_nvtx_put_place(struct lull_out *out, const struct lull_nest *nest, u32
 	lull_out_text_end(out);
 }
 
-static u32 find_group(struct nvtx_sum *s, struct lull_sum *sum, u32 label, bool is_startend)
+/* Ranges that no sum has: of another style, or of a label that only says what a device did. */
+#define NO_GROUP UINT32_MAX
+
+static u32 make_group(const struct nvtx_sum *s, u32 label, bool is_startend)
 {
-	u32 *group = &s->groups[N_STYLES * (size_t)label + is_startend];
+	u64 key = is_startend ? KEY_STARTEND : 0;
 
-	if (!*group) {
-		u64 key = is_startend ? KEY_STARTEND : 0;
-
-		if (label)
-			key |= (u64)s->labels[label - 1].domain << KEY_DOMAIN_SHIFT |
-			       s->labels[label - 1].name;
-		*group = lull_sum_group(sum, key) + 1;
-	}
-	return *group - 1;
+	if (!(s->styles & (is_startend ? LULL_NVTX_STARTEND : LULL_NVTX_PUSHPOP)) ||
+	    lull_nest_is_shadow(s->labels, label))
+		return NO_GROUP;
+	if (label)
+		key |= (u64)s->labels[label - 1].domain << KEY_DOMAIN_SHIFT |
+		       s->labels[label - 1].name;
+	return lull_sum_group(s->sum, key) + 1;
 }
 
-/* Called for each range that counts. */
-typedef void range_visit(struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i);
-
-static void each_range(struct nvtx_sum *s, range_visit *visit)
+/* The index of the group + 1, or NO_GROUP. */
+static inline u32 group_of(const struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i)
 {
-	struct lull_range_cols cols;
-	struct lull_cursor c;
-	size_t n;
+	bool is_startend = cols->flags[i] & LULL_RANGE_START_END;
+	u32 *group = &s->groups[N_STYLES * (size_t)cols->label[i] + is_startend];
 
-	lull_cursor_init(&c, s->reader, LULL_TABLE_range, s->options->from_ns, s->options->to_ns);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "label");
-	lull_cursor_want(&c, "flags");
-	lull_cursor_want(&c, "lane");
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			bool is_startend = cols.flags[i] & LULL_RANGE_START_END;
-
-			if (lull_nest_is_shadow(s->labels, cols.label[i]))
-				continue;
-			if (s->styles & (is_startend ? LULL_NVTX_STARTEND : LULL_NVTX_PUSHPOP) &&
-			    lull_report_covers(s->options, cols.start_ns[i], cols.dur_ns[i]))
-				visit(s, &cols, i);
-		}
-	}
-	lull_cursor_release(&c);
+	if (!*group)
+		*group = make_group(s, cols->label[i], is_startend);
+	return *group;
 }
 
-static u32 group_of(struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i)
+static void open_ranges(const struct nvtx_sum *s, struct lull_cursor *c)
 {
-	return find_group(s, s->sum, cols->label[i], cols->flags[i] & LULL_RANGE_START_END);
-}
-
-static void add_range(struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i)
-{
-	lull_sum_add(s->sum, group_of(s, cols, i), cols->dur_ns[i]);
+	lull_cursor_init(c, s->reader, LULL_TABLE_range, s->options->from_ns, s->options->to_ns);
+	lull_cursor_want(c, "start_ns");
+	lull_cursor_want(c, "dur_ns");
+	lull_cursor_want(c, "label");
+	lull_cursor_want(c, "flags");
 }
 
 static void scan(void *ctx, struct lull_sum *sum)
 {
 	struct nvtx_sum *s = ctx;
+	struct lull_range_cols cols;
+	struct lull_cursor c;
+	size_t n;
 
 	s->sum = sum;
-	each_range(s, add_range);
+	open_ranges(s, &c);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 group;
+
+			if (!lull_report_covers(s->options, cols.start_ns[i], cols.dur_ns[i]))
+				continue;
+			group = group_of(s, &cols, i);
+			if (group != NO_GROUP)
+				lull_sum_add(sum, group - 1, cols.dur_ns[i]);
+		}
+	}
+	lull_cursor_release(&c);
 }
 
 /* ---- share of the step ---- */
@@ -162,19 +159,42 @@ static void find_steps(struct nvtx_sum *s)
 	lull_step_list_release(&list);
 }
 
-static void add_in_steps(struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i)
+/* How much of a range lies in the steps. */
+static u64 in_steps_ns(const struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i)
 {
-	size_t n;
-	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n);
 	struct lull_span range = { cols->start_ns[i],
 				   lull_span_end_ns(cols->start_ns[i], cols->dur_ns[i]) };
 	struct lull_span part = lull_span_cut(range, s->steps.from_ns, s->steps.to_ns);
 
-	if (cols->lane[i] && lanes[cols->lane[i] - 1].process == s->process)
-		s->in_steps_ns[group_of(s, cols, i)] += part.to_ns - part.from_ns;
+	return part.to_ns - part.from_ns;
 }
 
-/* Fill in_steps_ns, or leave the column out where there are no steps. */
+/* Fill in_steps_ns. */
+static void scan_steps(struct nvtx_sum *s)
+{
+	size_t n, n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
+	struct lull_range_cols cols;
+	struct lull_cursor c;
+
+	open_ranges(s, &c);
+	lull_cursor_want(&c, "lane");
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 lane = cols.lane[i], group;
+
+			if (!lane || lanes[lane - 1].process != s->process ||
+			    !lull_report_covers(s->options, cols.start_ns[i], cols.dur_ns[i]))
+				continue;
+			group = group_of(s, &cols, i);
+			if (group != NO_GROUP)
+				s->in_steps_ns[group - 1] += in_steps_ns(s, &cols, i);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+/* The share of the step, or no column of it where there are no steps. */
 static void add_steps(struct nvtx_sum *s, struct lull_out *out)
 {
 	find_steps(s);
@@ -183,7 +203,7 @@ static void add_steps(struct nvtx_sum *s, struct lull_out *out)
 		return;
 	}
 	s->in_steps_ns = lull_alloc(s->sum->groups.n + 1, sizeof(*s->in_steps_ns));
-	each_range(s, add_in_steps);
+	scan_steps(s);
 }
 
 static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group)

@@ -169,3 +169,11 @@ struct lull_span lull_process_round_span(const struct lull_process_rounds *p, u3
 	return (struct lull_span){ at[round].mark_ns,
 				   end_ns > at[round].mark_ns ? end_ns : at[round].mark_ns };
 }
+
+struct lull_span lull_process_round_window(const struct lull_process_rounds *p, u32 round)
+{
+	if (lull_rounds_are_marked(&p->rounds))
+		return lull_process_round_span(p, round);
+	return (struct lull_span){ lull_round_begin_ns(&p->rounds, round),
+				   lull_round_end_ns(&p->rounds, round) };
+}

@@ -44,4 +44,7 @@ size_t lull_process_rounds_each(struct lull_reader *r, bool is_first_only,
 /* When a round takes place on the host: from its mark to the next. */
 struct lull_span lull_process_round_span(const struct lull_process_rounds *p, u32 round);
 
+/* Its time in the report `steps`: on the host if steps are marked, else on the device. */
+struct lull_span lull_process_round_window(const struct lull_process_rounds *p, u32 round);
+
 #endif

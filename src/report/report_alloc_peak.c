@@ -10,6 +10,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Peak", .kind = LULL_OUT_BYTES, .doc = "most that was in use at the same time" },
 	{ .name = "Peak At",
 	  .kind = LULL_OUT_NS,
+	  .is_moment = true,
 	  .doc = "when that was first reached",
 	  .is_spare = true },
 	{ .name = "Reserved",

@@ -4,7 +4,7 @@
 #include "report/alloc.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "when" },
+	{ .name = "Start", .kind = LULL_OUT_NS, .is_moment = true, .doc = "when" },
 	{ .name = "Size", .kind = LULL_OUT_BYTES, .doc = "allocated; negative: released" },
 	{ .name = "Allocated", .kind = LULL_OUT_BYTES, .doc = "in use afterwards" },
 	{ .name = "Reserved",

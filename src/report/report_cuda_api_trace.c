@@ -6,7 +6,7 @@
 #include "report/lanes.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
+	{ .name = "Start", .kind = LULL_OUT_NS, .is_moment = true, .doc = "begin" },
 	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "how long it took" },
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "function" },
 	{ .name = "Result", .kind = LULL_OUT_ID, .doc = "what it returned, 0 is success" },

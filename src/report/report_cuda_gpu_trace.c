@@ -17,7 +17,7 @@
 	}
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "start on the device" },
+	{ .name = "Start", .kind = LULL_OUT_NS, .is_moment = true, .doc = "start on the device" },
 	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "how long it took" },
 	{ .name = "CorrId",
 	  .kind = LULL_OUT_ID,
@@ -44,7 +44,7 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 	SPARE("SrcMemKd", LULL_OUT_TEXT, "memory it was copied from"),
 	SPARE("DstMemKd", LULL_OUT_TEXT, "memory it was copied to, or that was set"),
-	{ .name = "Device", .kind = LULL_OUT_TEXT, .doc = "name and number of the device" },
+	SPARE("Device", LULL_OUT_TEXT, "name and number of the device"),
 	SPARE("Ctx", LULL_OUT_ID, "CUDA context"),
 	SPARE("GreenCtx", LULL_OUT_ID, "green context; not recorded"),
 	{ .name = "Strm", .kind = LULL_OUT_ID, .doc = "stream" },

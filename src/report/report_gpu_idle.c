@@ -12,7 +12,10 @@
 #include "report/waiting.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "when the device ran out of work" },
+	{ .name = "Start",
+	  .kind = LULL_OUT_NS,
+	  .is_moment = true,
+	  .doc = "when the device ran out of work" },
 	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "until it got work again" },
 	{ .name = "Device", .kind = LULL_OUT_TEXT, .doc = "name and number", .is_spare = true },
 	{ .name = "Before",

@@ -22,6 +22,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Function", .kind = LULL_OUT_TEXT, .doc = "its function", .is_spare = true },
 	{ .name = "First At",
 	  .kind = LULL_OUT_NS,
+	  .is_moment = true,
 	  .doc = "when it happened first",
 	  .is_spare = true },
 	{ .name = "Reason",

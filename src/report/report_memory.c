@@ -24,7 +24,10 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Peak",
 	  .kind = LULL_OUT_BYTES,
 	  .doc = "peak of the memory in use, as far as it was recorded" },
-	{ .name = "Peak At", .kind = LULL_OUT_NS, .doc = "when that was first reached" },
+	{ .name = "Peak At",
+	  .kind = LULL_OUT_NS,
+	  .is_moment = true,
+	  .doc = "when that was first reached" },
 	{ .name = "At End",
 	  .kind = LULL_OUT_BYTES,
 	  .doc = "in use at the end of the selected time",
@@ -36,7 +39,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Allocations", .kind = LULL_OUT_INT, .doc = "how many", .is_spare = true },
 	{ .name = "Allocator", .kind = LULL_OUT_TEXT, .doc = "CUDA, or framework" },
 	{ .name = "Memory", .kind = LULL_OUT_TEXT, .doc = "kind of memory" },
-	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id" },
+	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true },
 	{ .name = "Device", .kind = LULL_OUT_TEXT, .doc = "name and number", .is_spare = true },
 	{ .name = "Held",
 	  .kind = LULL_OUT_BYTES,
@@ -45,7 +48,8 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Held By",
 	  .kind = LULL_OUT_TEXT,
 	  .doc = "the place: the innermost range around the allocation, else the operator or the "
-		 "call" },
+		 "call",
+	  .is_wanted = true },
 };
 
 enum allocator { CUDA, FRAMEWORK };

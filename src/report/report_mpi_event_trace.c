@@ -13,8 +13,8 @@
 	}
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
-	{ .name = "End", .kind = LULL_OUT_NS, .doc = "end", .is_spare = true },
+	{ .name = "Start", .kind = LULL_OUT_NS, .is_moment = true, .doc = "begin" },
+	{ .name = "End", .kind = LULL_OUT_NS, .is_moment = true, .doc = "end", .is_spare = true },
 	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "end minus start" },
 	{ .name = "Event", .kind = LULL_OUT_TEXT, .doc = "function" },
 	{ .name = "Pid", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true },

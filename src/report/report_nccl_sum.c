@@ -11,6 +11,7 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/sort.h"
 #include "model/exchange.h"
 #include "model/nest.h"
@@ -29,7 +30,8 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_FLOAT,
 	  .unit = "GB/s",
 	  .decimals = 3,
-	  .doc = "bytes divided by the time on the device, where that is known" },
+	  .doc = "bytes divided by the time on the device, where that is known",
+	  .is_spare = true },
 	{ .name = "Enqueue",
 	  .kind = LULL_OUT_FLOAT,
 	  .unit = "ns",
@@ -43,7 +45,8 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 	{ .name = "Source",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "whose time it is: call, plugin, kernel or range" },
+	  .doc = "whose time it is: call, plugin, kernel or range",
+	  .is_spare = true },
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "operation" },
 };
 
@@ -74,6 +77,7 @@ struct operations {
 
 	struct lull_map by_plugin; /* names that the plugin has told of: calls are skipped */
 	struct lull_exchanges exchanges;
+	bool *is_nccl; /* by launch: a kernel of NCCL */
 	bool has_kernels;
 	u32 joined;	    /* source of the rows that have a kernel, 0 = none */
 	u64 joined_ns;	    /* they start before this */
@@ -163,13 +167,6 @@ static void note_told(struct operations *o, const struct lull_collective_cols *c
 	t->dur_ns += cols->dur_ns[i];
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /*
  * Which rows have a kernel: all but the last n_unpaired, since an operation belongs to the next
  * kernel that is launched (model/exchange.h). `starts` are those of the best source.
@@ -178,10 +175,12 @@ static void join(struct operations *o, u32 source, struct lull_vec *starts)
 {
 	const u64 *at;
 
-	lull_exchanges_init(&o->exchanges, o->reader);
-	if (!source || !o->has_kernels || o->exchanges.n_unpaired >= starts->n)
+	if (!source || !o->has_kernels)
 		return;
-	lull_sort(starts->at, starts->n, sizeof(u64), by_value);
+	lull_exchanges_init(&o->exchanges, o->reader);
+	if (o->exchanges.n_unpaired >= starts->n)
+		return;
+	lull_sort_u64(starts->at, starts->n);
 	at = starts->at;
 	o->joined = source;
 	o->joined_ns =
@@ -221,39 +220,51 @@ static void survey(struct operations *o)
 		lull_vec_release(&starts[i]);
 }
 
-/* True if kernels of NCCL ran. */
-static bool has_nccl_kernels(struct lull_reader *r)
+static void find_nccl(struct operations *o)
 {
-	bool *is_nccl = lull_work_nccl(r), has = false;
 	size_t n;
 
-	lull_reader_dim(r, LULL_TABLE_launch, &n);
+	lull_reader_dim(o->reader, LULL_TABLE_launch, &n);
+	o->is_nccl = lull_work_nccl(o->reader);
 	for (size_t i = 1; i <= n; i++)
-		has |= is_nccl[i];
-	free(is_nccl);
-	return has;
+		o->has_kernels |= o->is_nccl[i];
 }
 
 static void scan_kernels(struct operations *o, struct lull_sum *sum)
 {
 	size_t n;
 	const struct lull_launch_row *launches = lull_reader_dim(o->reader, LULL_TABLE_launch, &n);
-	bool *is_nccl = lull_work_nccl(o->reader);
-	struct lull_work_cursor c;
-	struct lull_work work;
+	struct lull_kernel_cols cols;
+	struct lull_cursor c;
 
-	lull_work_begin(&c, o->reader, LULL_WORK_KERNEL, 0, lull_report_window(o->options));
-	while (lull_work_next(&c, &work)) {
-		struct group group = { .source = KERNEL };
+	lull_cursor_init(&c, o->reader, LULL_TABLE_kernel, o->options->from_ns, o->options->to_ns);
+	lull_cursor_want(&c, "start_ns");
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "launch");
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			struct group group = { .source = KERNEL };
 
-		if (!is_nccl[work.what] ||
-		    !lull_report_covers(o->options, work.start_ns, work.dur_ns))
-			continue;
-		group.name = launches[work.what - 1].name;
-		add(o, sum, &group, work.dur_ns, 0);
+			if (!o->is_nccl[cols.launch[i]] ||
+			    !lull_report_covers(o->options, cols.start_ns[i], cols.dur_ns[i]))
+				continue;
+			group.name = launches[cols.launch[i] - 1].name;
+			add(o, sum, &group, cols.dur_ns[i], 0);
+		}
 	}
-	lull_work_end(&c);
-	free(is_nccl);
+	lull_cursor_release(&c);
+}
+
+/* Labels of NCCL's own domain, by id; those that only repeat what a device did are none. */
+static bool *find_labels(struct lull_reader *r, const struct lull_label_row *labels, size_t n)
+{
+	bool *is_nccl = lull_alloc(n + 1, sizeof(*is_nccl));
+
+	for (u32 label = 1; label <= n; label++)
+		is_nccl[label] =
+			!lull_nest_is_shadow(labels, label) &&
+			strcmp(lull_reader_string(r, labels[label - 1].domain, NULL), "NCCL") == 0;
+	return is_nccl;
 }
 
 static void scan_ranges(struct operations *o, struct lull_sum *sum)
@@ -261,6 +272,7 @@ static void scan_ranges(struct operations *o, struct lull_sum *sum)
 	size_t n_labels, n;
 	const struct lull_label_row *labels =
 		lull_reader_dim(o->reader, LULL_TABLE_label, &n_labels);
+	bool *is_nccl = find_labels(o->reader, labels, n_labels);
 	struct lull_range_cols cols;
 	struct lull_cursor c;
 
@@ -270,19 +282,17 @@ static void scan_ranges(struct operations *o, struct lull_sum *sum)
 	lull_cursor_want(&c, "label");
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			u32 label = cols.label[i];
 			struct group group = { .source = RANGE };
 
-			if (!label || lull_nest_is_shadow(labels, label) ||
-			    strcmp(lull_reader_string(o->reader, labels[label - 1].domain, NULL),
-				   "NCCL") != 0 ||
+			if (!is_nccl[cols.label[i]] ||
 			    !lull_report_covers(o->options, cols.start_ns[i], cols.dur_ns[i]))
 				continue;
-			group.name = labels[label - 1].name;
+			group.name = labels[cols.label[i] - 1].name;
 			add(o, sum, &group, cols.dur_ns[i], 0);
 		}
 	}
 	lull_cursor_release(&c);
+	free(is_nccl);
 }
 
 static void scan(void *ctx, struct lull_sum *sum)
@@ -349,7 +359,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_vec_init(&o.told, sizeof(struct told));
 	lull_map_init(&o.by_plugin);
 	lull_map_init(&o.of);
-	o.has_kernels = has_nccl_kernels(r);
+	find_nccl(&o);
 	survey(&o);
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &o);
@@ -361,6 +371,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_vec_release(&o.told);
 	lull_vec_release(&o.moved);
 	lull_intern_release(&o.groups);
+	free(o.is_nccl);
 	return LULL_OK;
 }
 

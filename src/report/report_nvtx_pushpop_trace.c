@@ -6,8 +6,8 @@
 #include "report/nvtx.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
-	{ .name = "End", .kind = LULL_OUT_NS, .doc = "end", .is_spare = true },
+	{ .name = "Start", .kind = LULL_OUT_NS, .is_moment = true, .doc = "begin" },
+	{ .name = "End", .kind = LULL_OUT_NS, .is_moment = true, .doc = "end", .is_spare = true },
 	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "end minus start" },
 	{ .name = "DurChild",
 	  .kind = LULL_OUT_NS,

@@ -10,11 +10,13 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "report/lanes.h"
+#include "report/loading.h"
 #include "report/nvtx.h"
 #include "report/phase_pieces.h"
 #include "report/process_rounds.h"
 #include "report/report.h"
 #include "report/waiting.h"
+#include "text/term.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Share",
@@ -198,17 +200,10 @@ static void add_work(struct phases *s)
 
 /* ---- rows ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Fill mean, least, median and P90 of values of which those that are missing are 0. */
 static void put_spread(struct lull_out *out, u64 *sorted_ns, u32 n, u64 sum_ns)
 {
-	lull_sort(sorted_ns, n, sizeof(*sorted_ns), by_value);
+	lull_sort_u64(sorted_ns, n);
 	lull_out_f64(out, (f64)sum_ns / n);
 	lull_out_i64(out, (i64)sorted_ns[0]);
 	lull_out_f64(out, ((f64)sorted_ns[(n - 1) / 2] + (f64)sorted_ns[n / 2]) / 2);
@@ -283,12 +278,43 @@ static void put_groups(struct phases *s)
 	free(values_ns);
 }
 
+/* Say how much of the loading the device's work hides: with workers that keep up, all of it. */
+static void note_loading(struct phases *s)
+{
+	struct lull_span first = lull_process_round_span(s->p, s->first);
+	struct lull_span last = lull_process_round_span(s->p, s->end - 1);
+	struct lull_loading loading;
+	const struct lull_span *span;
+	u64 all_ns = 0, idle_ns = 0;
+
+	lull_loading_init(&loading, s->reader, s->p->lane,
+			  (struct lull_span){ first.from_ns, last.to_ns });
+	span = loading.spans.at;
+	for (size_t i = 0; i < loading.spans.n; i++) {
+		all_ns += span[i].to_ns - span[i].from_ns;
+		idle_ns += idle_in(s, span[i]);
+	}
+	if (all_ns) {
+		lull_str_addf(&s->out->note, "%sBatches are loaded for %s of each step, by ",
+			      lull_str_text(&s->out->note)[0] ? " " : "",
+			      lull_format_ns(all_ns / (s->end - s->first)).text);
+		if (loading.n_others)
+			lull_str_addf(&s->out->note, "%u other thread%s", loading.n_others,
+				      loading.n_others == 1 ? "" : "s");
+		else
+			lull_str_puts(&s->out->note, "the thread of the steps");
+		lull_str_addf(&s->out->note, "; the device works in %.0f %% of that time.",
+			      100 * (f64)(all_ns - idle_ns) / (f64)all_ns);
+	}
+	lull_loading_release(&loading);
+}
+
 /* ---- all of it ---- */
 
 /* Whether all of the round lies in the time that is asked for. */
 static bool is_asked(const struct phases *s, u32 round)
 {
-	struct lull_span span = lull_process_round_span(s->p, round);
+	struct lull_span span = lull_process_round_window(s->p, round);
 
 	return lull_report_covers(s->options, span.from_ns, span.to_ns - span.from_ns);
 }
@@ -332,6 +358,7 @@ static void run_process(void *ctx, const struct lull_process_rounds *p)
 	if (s.total_ns && s.pieces.all.n) {
 		add_work(&s);
 		put_groups(&s);
+		note_loading(&s);
 	}
 	release(&s);
 }
@@ -361,7 +388,10 @@ const struct lull_report lull_report_phases = {
 		"PyTorch's autograd threads launch belongs to the phase in which the step's thread "
 		"waits for them, and what other threads launch to `rest`. A device often runs the "
 		"work of a phase after the phase: its time on the device may be longer than the "
-		"phase. If all steps that are asked for are warm-up, these count.",
+		"phase. If all steps that are asked for are warm-up, these count. A sentence below "
+		"the table says how long batches are loaded, by ranges of loading on other threads "
+		"and in child processes, or else on the step's own thread, and in how much of that "
+		"time the device works: with workers that keep up, loading overlaps with compute.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED(kernel) | LULL_NEED(graph),

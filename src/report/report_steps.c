@@ -10,10 +10,11 @@
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Step", .kind = LULL_OUT_ID, .doc = "number that the program gave to the step" },
-	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
+	{ .name = "Start", .kind = LULL_OUT_NS, .is_moment = true, .doc = "begin" },
 	{ .name = "Duration",
 	  .kind = LULL_OUT_NS,
-	  .doc = "wall time until its end or the next step" },
+	  .doc = "wall time until its end or the next step; of a step that was found, from the "
+		 "end of the work of earlier ones to the end of its own" },
 	LULL_LANES_COLUMNS,
 	{ .name = "GPU Busy",
 	  .kind = LULL_OUT_NS,

@@ -122,7 +122,7 @@ static void put_process(void *ctx, const struct lull_process_rounds *p)
 		for (int k = 0; k < N_PARTS; k++)
 			usual[k] += (f64)parts[i * N_PARTS + (u32)k] / (n - first);
 	for (u32 i = 0; i < first; i++) {
-		struct lull_span span = lull_process_round_span(p, i);
+		struct lull_span span = lull_process_round_window(p, i);
 
 		if (lull_report_covers(w->options, span.from_ns, span.to_ns - span.from_ns))
 			put_step(w, p, i, parts, usual);

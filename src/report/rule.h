@@ -20,10 +20,11 @@
 extern const struct lull_report *const lull_rules[];
 
 /* The columns of what happened, in front of the others. */
-#define LULL_RULE_TIME_COLUMNS                                                         \
-	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "how long it took" },        \
-	{                                                                              \
-		.name = "Start", .kind = LULL_OUT_NS, .doc = "begin", .is_spare = true \
+#define LULL_RULE_TIME_COLUMNS                                                           \
+	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "how long it took" },          \
+	{                                                                                \
+		.name = "Start", .kind = LULL_OUT_NS, .is_moment = true, .doc = "begin", \
+		.is_spare = true                                                         \
 	}
 
 /* ---- the worst rows ---- */

@@ -74,7 +74,7 @@ static void choose(const struct lull_process_rounds *p, const struct lull_report
 
 	*first = *end = n;
 	for (u32 i = p->rounds.first_steady; i < n; i++) {
-		struct lull_span span = lull_process_round_span(p, i);
+		struct lull_span span = lull_process_round_window(p, i);
 
 		if (!lull_report_covers(options, span.from_ns, span.to_ns - span.from_ns))
 			continue;

@@ -23,7 +23,7 @@ static void take_rounds(void *ctx, const struct lull_process_rounds *p)
 	list->process = p->process;
 	list->first_steady = p->rounds.first_steady;
 	for (u32 i = 0; i < p->rounds.all.n; i++)
-		add(list, p->numbers[i], lull_process_round_span(p, i));
+		add(list, p->numbers[i], lull_process_round_window(p, i));
 }
 
 /* Without work of a device: what the program marks, and the first one is warm-up. */

@@ -65,18 +65,18 @@ static u32 launching_lane(const struct lull_request_reader *q, u32 lane, u64 fro
 static void take(struct lull_request_reader *q, const struct lull_step *step, u32 lane)
 {
 	u32 process = q->lanes[lane - 1].process;
-	u64 end_ns = lull_span_end_ns(step->start_ns, step->dur_ns);
+	struct lull_span span = lull_step_host(step);
 
 	*(struct lull_one_request *)lull_vec_push(&q->to->all) =
 		(struct lull_one_request){ .id = step->number,
-					   .start_ns = step->start_ns,
-					   .end_ns = end_ns,
+					   .start_ns = span.from_ns,
+					   .end_ns = span.to_ns,
 					   .process = process,
 					   .lane = lane,
 					   .is_round = true };
 	*(struct lull_request_slice *)lull_vec_push(&q->slices) =
-		(struct lull_request_slice){ .from_ns = step->start_ns,
-					     .to_ns = end_ns,
+		(struct lull_request_slice){ .from_ns = span.from_ns,
+					     .to_ns = span.to_ns,
 					     .id = step->number,
 					     .process = process,
 					     .lane = lane,
@@ -97,8 +97,8 @@ void lull_request_from_rounds(struct lull_request_reader *q)
 		    is_outdone(q, &s.all, i, n))
 			continue;
 		q->to->rounds = steps[i].source;
-		lane = launching_lane(q, steps[i].lane, steps[i].start_ns,
-				      steps[i + n - 1].start_ns);
+		lane = launching_lane(q, steps[i].lane, lull_step_host(&steps[i]).from_ns,
+				      lull_step_host(&steps[i + n - 1]).from_ns);
 		for (size_t k = i; k < i + n; k++)
 			take(q, &steps[k], lane);
 	}

@@ -11,8 +11,9 @@
  * files to the main process. They are told by three signs: as many connect() as accept(), no work
  * of a device for the process that accepts, and such work for another one.
  *
- * Calls that are shorter than the threshold of the recording are not there. If the first data of a
- * connection is not seen, its first request counts from accept().
+ * Calls of connections that were there before lull attach, and are shorter than the threshold of
+ * the recording, are not there. If the first data of a connection is not seen, its first request
+ * counts from accept().
  */
 #include <stdlib.h>
 #include <string.h>

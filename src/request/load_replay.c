@@ -56,13 +56,6 @@ static void serve(const struct run *r)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static struct lull_replayed replay(const struct run *r)
 {
 	struct lull_replayed to = { 0 };
@@ -71,7 +64,7 @@ static struct lull_replayed replay(const struct run *r)
 	serve(r);
 	for (size_t i = 0; i < n; i++)
 		to.mean_ns += (f64)r->latency_ns[i] / (f64)n;
-	lull_sort(r->latency_ns, n, sizeof(*r->latency_ns), by_value);
+	lull_sort_u64(r->latency_ns, n);
 	to.p50_ns = lull_quantile(r->latency_ns, n, 0.5);
 	to.p99_ns = lull_quantile(r->latency_ns, n, 0.99);
 	return to;

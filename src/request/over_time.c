@@ -41,13 +41,6 @@ static bool is_waiting(u8 part)
 	return part == LULL_PART_OF_QUEUE || part == LULL_PART_OF_OTHERS;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* Requests are by start, so that those of an interval follow each other. */
 static void find_latencies(struct lull_vec *all, const struct lull_requests *q)
 {
@@ -64,7 +57,7 @@ static void find_latencies(struct lull_vec *all, const struct lull_requests *q)
 		at[i].n_arrived = (u32)n;
 		if (!n)
 			continue;
-		lull_sort(values, n, sizeof(*values), by_value);
+		lull_sort_u64(values, n);
 		at[i].p50_ns = lull_quantile(values, n, 0.5);
 		at[i].max_ns = values[n - 1];
 	}

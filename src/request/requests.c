@@ -348,13 +348,6 @@ static int by_start(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* How many others were open when each one arrived. */
 static void count_open(struct lull_requests *q)
 {
@@ -364,7 +357,7 @@ static void count_open(struct lull_requests *q)
 
 	for (size_t i = 0; i < q->all.n; i++)
 		ends[i] = all[i].end_ns;
-	lull_sort(ends, q->all.n, sizeof(*ends), by_value);
+	lull_sort_u64(ends, q->all.n);
 	for (size_t i = 0; i < q->all.n; i++) {
 		while (n_ended < i && ends[n_ended] <= all[i].start_ns)
 			n_ended++;
@@ -454,7 +447,7 @@ int lull_requests_init(struct lull_requests *to, struct lull_reader *r, struct l
 	if (!to->all.n && !to->n_cut_start && !to->n_cut_end && !to->n_twice)
 		look_further(&q);
 	lull_sort(to->all.at, to->all.n, sizeof(struct lull_one_request), by_start);
-	lull_sort(to->gaps.at, to->gaps.n, sizeof(u64), by_value);
+	lull_sort_u64(to->gaps.at, to->gaps.n);
 	count_open(to);
 	if (to->all.n) {
 		if (!q.slices.n)

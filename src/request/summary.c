@@ -20,20 +20,13 @@ u64 lull_quantile(const u64 *sorted, size_t n, f64 p)
 	return sorted[rank ? rank - 1 : 0];
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static struct lull_quantiles quantiles(u64 *values, size_t n)
 {
 	struct lull_quantiles q = { .n = n };
 
 	if (!n)
 		return q;
-	lull_sort(values, n, sizeof(*values), by_value);
+	lull_sort_u64(values, n);
 	for (size_t i = 0; i < n; i++)
 		q.mean_ns += (f64)values[i] / (f64)n;
 	q.p50_ns = lull_quantile(values, n, 0.5);

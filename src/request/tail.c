@@ -30,7 +30,7 @@ static const struct {
 				"lock "
 				"released" },
 	[LULL_PART_OF_CPU] = { "their threads are ready but have no CPU",
-			       "fewer threads, or a CPU set of its own for the server" },
+			       "fewer threads, or a CPU set of its own for the program" },
 	[LULL_PART_OF_LAUNCH] = { "they spend more time in CUDA calls that start work",
 				  "a CUDA graph, or fewer and larger kernels" },
 	[LULL_PART_OF_ALLOC] = { "they allocate or free device memory",
@@ -79,13 +79,6 @@ struct tail {
 	bool *is_done; /* by request: a cause explains it */
 };
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static void find_medians(struct tail *t)
 {
 	const struct lull_one_request *all = t->q->all.at;
@@ -95,7 +88,7 @@ static void find_medians(struct tail *t)
 	for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++) {
 		for (size_t i = 0; i < n; i++)
 			values[i] = all[i].part_ns[p];
-		lull_sort(values, n, sizeof(*values), by_value);
+		lull_sort_u64(values, n);
 		t->median_ns[p] = lull_quantile(values, n, 0.5);
 	}
 	free(values);
@@ -176,7 +169,7 @@ static u64 p99_without(const struct tail *t, u32 part)
 		if (t->because[i] == (int)part)
 			values[i] -= extra_of(t, &all[i], part);
 	}
-	lull_sort(values, n, sizeof(*values), by_value);
+	lull_sort_u64(values, n);
 	p99_ns = lull_quantile(values, n, 0.99);
 	free(values);
 	return p99_ns;

@@ -210,25 +210,6 @@ static int set_or_explain(struct parser *p, const struct lull_opt *opt, const ch
 	return lull_err_wrap(p->err, "option %s", spell(opt, is_long).text);
 }
 
-static int unknown_long(struct parser *p, const char *name, size_t len)
-{
-	struct lull_nearest near = { 0 };
-	char *word = lull_strndup(name, len);
-	int rc;
-
-	near.word = word;
-	lull_nearest_add(&near, "help");
-	for (const struct lull_opt *o = p->opts; o->kind != LULL_OPT_END; o++) {
-		if (is_option(o) && o->name)
-			lull_nearest_add(&near, o->name);
-	}
-	rc = lull_fail(p->err, LULL_E_USAGE, "unknown option --%s; %s%s%s", word,
-		       near.best ? "did you mean --" : "see ", near.best ? near.best : "--help",
-		       near.best ? "?" : "");
-	free(word);
-	return rc;
-}
-
 static const struct lull_opt *find(const struct lull_opt *opts, char letter, const char *name,
 				   size_t len)
 {
@@ -241,6 +222,37 @@ static const struct lull_opt *find(const struct lull_opt *opts, char letter, con
 			return opts;
 	}
 	return NULL;
+}
+
+static int unknown_long(struct parser *p, const char *name, size_t len)
+{
+	struct lull_nearest near = { 0 };
+	char *word = lull_strndup(name, len);
+	int rc;
+
+	near.word = word;
+	lull_nearest_add(&near, "help");
+	for (const struct lull_opt *o = p->opts; o->kind != LULL_OPT_END; o++) {
+		if (is_option(o) && o->name)
+			lull_nearest_add(&near, o->name);
+	}
+	if (find(p->opts, 0, "format", strlen("format")))
+		lull_nearest_add(&near, "json");
+	rc = lull_fail(p->err, LULL_E_USAGE, "unknown option --%s; %s%s%s", word,
+		       near.best ? "did you mean --" : "see ", near.best ? near.best : "--help",
+		       near.best ? "?" : "");
+	free(word);
+	return rc;
+}
+
+/* "--json" is what many type first: it is short for --format json. */
+static const struct lull_opt *find_short_for(const struct lull_opt *opts, const char *word,
+					     const char **text)
+{
+	if (strcmp(word, "json") != 0)
+		return NULL;
+	*text = word;
+	return find(opts, 0, "format", strlen("format"));
 }
 
 static int print_help(const struct lull_opt *opts)
@@ -258,8 +270,10 @@ static int parse_long(struct parser *p, const char *word)
 	/* "--help=TAG" asks other tools for a part of it; all of it has that part. */
 	if (!opt && len == strlen("help") && !strncmp(word, "help", len))
 		return print_help(p->opts);
-	if (!opt)
-		return unknown_long(p, word, len);
+	if (!opt) {
+		opt = find_short_for(p->opts, word, &text);
+		return opt ? set_or_explain(p, opt, text, true) : unknown_long(p, word, len);
+	}
 	if (word[len] == '=') {
 		text = word + len + 1;
 		if (!takes_value(opt))

@@ -13,6 +13,7 @@
  *		return first;
  *
  * Spelling:   --name=VALUE, --name VALUE, -n VALUE, -nVALUE; the last one wins (lists grow).
+ *             --json is short for --format=json, where a command has --format.
  *             Options may stand before, between and after the other words, up to "--"; for a
  *             command that starts a program (lull_opt_parse_program()) the first word that is not
  *             an option ends them, so that the program's own options are left alone.

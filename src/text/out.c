@@ -183,12 +183,18 @@ static const struct {
 	[LULL_OUT_TIME_S] = { "s", 1e9, 9 },
 };
 
+/* Sizes are in MB where other tools have them so; people get a unit that fits each. */
+static bool is_megabytes(const struct lull_out_column *column)
+{
+	return column->kind == LULL_OUT_FLOAT && column->unit && !strcmp(column->unit, "MB");
+}
+
 /* The unit a header shows, or NULL. */
 static const char *unit_of(const struct lull_out_view *view, const struct lull_out_column *column,
 			   bool is_human)
 {
 	if (column->unit)
-		return column->unit;
+		return is_human && is_megabytes(column) ? NULL : column->unit;
 	switch (column->kind) {
 	case LULL_OUT_PERCENT:
 		return "%";
@@ -283,29 +289,44 @@ void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view
 		lull_out_format_number(to, view->options, &view->out->columns[column], cell);
 }
 
-static void put_human(struct lull_str *to, enum lull_out_kind kind, f64 value)
+/* Rows of one second are apart by microseconds. */
+static void put_moment(struct lull_str *to, f64 ns)
+{
+	bool is_long = fabs(ns) >= time_units[LULL_OUT_TIME_S].ns;
+	enum lull_out_time time = is_long ? LULL_OUT_TIME_S : LULL_OUT_TIME_MS;
+
+	lull_str_add_fixed(to, ns / time_units[time].ns, is_long ? 6 : 3);
+	lull_str_addf(to, " %s", time_units[time].name);
+}
+
+static void put_human(struct lull_str *to, const struct lull_out_column *column, f64 value)
 {
 	u64 whole = lull_u64_of(round(fabs(value)));
 
+	if (column->is_moment) {
+		put_moment(to, value);
+		return;
+	}
 	if (value < 0)
 		lull_str_puts(to, "-");
-	lull_str_puts(to, kind == LULL_OUT_NS ? lull_format_ns(whole).text
-					      : lull_format_bytes(whole).text);
+	lull_str_puts(to, column->kind == LULL_OUT_NS ? lull_format_ns(whole).text
+						      : lull_format_bytes(whole).text);
 }
 
 void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view, size_t row,
 			  size_t column)
 {
-	enum lull_out_kind kind = view->out->columns[column].kind;
+	const struct lull_out_column *of = &view->out->columns[column];
+	enum lull_out_kind kind = of->kind;
 	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
 	bool is_number = cell->kind == LULL_OUT_CELL_I64 || cell->kind == LULL_OUT_CELL_F64;
-	bool has_scale = kind == LULL_OUT_NS || kind == LULL_OUT_BYTES;
+	bool has_scale = kind == LULL_OUT_NS || kind == LULL_OUT_BYTES || is_megabytes(of);
 	bool is_grouped = is_number && kind != LULL_OUT_ID && kind != LULL_OUT_NUMBER &&
 			  !view->options->is_ungrouped;
 	struct lull_str plain = LULL_STR_INIT;
 
 	if (is_number && view->options->is_human && has_scale) {
-		put_human(to, kind, number_of(cell));
+		put_human(to, of, number_of(cell) * (is_megabytes(of) ? 1e6 : 1));
 		return;
 	}
 	lull_out_format_plain(&plain, view, row, column);

@@ -67,6 +67,7 @@ struct lull_out_column {
 	const char *doc;  /* what it means, for the manual; may be NULL */
 	bool is_spare;	  /* column only: left out, and named below, where the width is too small */
 	bool is_kernel;	  /* column only: names of kernels, which get short (text/kernel_name.h) */
+	bool is_moment;	  /* column only: NS that say when, with digits that tell rows apart */
 	bool is_wanted;	  /* column only: never left out: somebody asked for it, or all read it */
 };
 

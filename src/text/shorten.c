@@ -181,13 +181,21 @@ static void shorten_python(struct lull_str *to, const char *text, size_t columns
 	lull_str_release(&name);
 }
 
-/* Whether it is a line of a file: "/srv/train.py:79". */
-static bool is_line(const char *text)
+/*
+ * Of a line of a file, "/srv/train.py:79" or "/srv/train.py:79 train", what follows its folders;
+ * NULL if it is none.
+ */
+static const char *line_of(const char *text)
 {
-	const char *colon = strrchr(text, ':');
+	size_t len = strcspn(text, " "), digits = 0, from = 0;
 
-	return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
-	       !strchr(text, ' ') && strchr(text, '/');
+	while (digits < len && text[len - 1 - digits] >= '0' && text[len - 1 - digits] <= '9')
+		digits++;
+	if (!digits || digits == len || text[len - 1 - digits] != ':')
+		return NULL;
+	for (size_t i = 0; i < len; i++)
+		from = text[i] == '/' ? i + 1 : from;
+	return from ? text + from : NULL;
 }
 
 /* How deep template arguments may be nested at first, and that is a lot. */
@@ -197,11 +205,15 @@ void lull_shorten_name(struct lull_str *to, const char *text, size_t columns)
 {
 	size_t end = parameters_of(text), from = name_of(text, end);
 	bool is_cpp = text[end] == '(' || strchr(text, '<');
+	const char *line = line_of(text);
 	struct lull_str name = LULL_STR_INIT;
 
-	/* The end of a path says more than its start, whatever its folders are named. */
-	if (lull_term_columns(text) > columns && is_line(text)) {
-		lull_shorten_middle(to, strrchr(text, '/') + 1, columns);
+	/* The end of a path says more than its start, and the line more than the function. */
+	if (lull_term_columns(text) > columns && line) {
+		if (strchr(line, ' '))
+			lull_shorten_end(to, line, columns);
+		else
+			lull_shorten_middle(to, line, columns);
 		return;
 	}
 	if (lull_term_columns(text) <= columns || !is_cpp) {

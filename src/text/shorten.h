@@ -21,8 +21,9 @@ void lull_shorten_middle(struct lull_str *to, const char *text, size_t columns);
 /*
  * Append the name of a function or kernel. Of a C++ name as much as has to go, in this order: the
  * return type, the parameters, what is inside template arguments, all template arguments, outer
- * namespaces; at last the middle. Frames of Python ("/srv/train.py(79): train; ...") lose folders,
- * then their end. Any other text loses its middle.
+ * namespaces; at last the middle. Frames of Python ("/srv/train.py(79): train; ...") and lines with
+ * their function ("/srv/train.py:79 train") lose folders, then their end. Any other text loses its
+ * middle.
  */
 void lull_shorten_name(struct lull_str *to, const char *text, size_t columns);
 

@@ -126,7 +126,8 @@ bool lull_source_print(FILE *to, const char *path, u32 line, u32 around)
 	u32 from = line > around ? line - around : 1;
 	struct lull_str text = LULL_STR_INIT, one = LULL_STR_INIT;
 	bool is_there = read_source(path, &text) && line_at(&text, line);
-	const char *p = is_there ? line_at(&text, from) : NULL, *end = text.at + text.len;
+	const char *p = is_there ? line_at(&text, from) : NULL,
+		   *end = p ? text.at + text.len : NULL;
 
 	for (u32 i = from; p && p < end && i - line + around <= 2 * around; i++) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));

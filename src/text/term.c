@@ -1,5 +1,6 @@
 #include "text/term.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,11 @@ void lull_term_wrap(FILE *to, const char *text, int indent, int width)
 		text += len;
 	}
 	fputc('\n', to);
+}
+
+void lull_term_line(FILE *to, const char *text, int indent)
+{
+	lull_term_wrap(to, text, indent, lull_term_is_tty(to) ? lull_term_width(to) : INT_MAX);
 }
 
 void lull_term_say(FILE *to, int indent, int width, const char *fmt, ...)

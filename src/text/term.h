@@ -64,6 +64,9 @@ void lull_term_wrap(FILE *to, const char *text, int indent, int width);
 void lull_term_say(FILE *to, int indent, int width, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* The same of a line that programs may read as well: it is broken on a terminal only. */
+void lull_term_line(FILE *to, const char *text, int indent);
+
 /* 850 ns, 1.23 ms, 12.3 s, 5 min 12 s. */
 struct lull_number lull_format_ns(u64 dur_ns);
 

@@ -166,7 +166,8 @@ static int read_warmup(struct lull_remedy *r, const char *text, const struct pla
 	f64 n = 0;
 	int rc = read_number(&n, text, at, err);
 
-	r->n_warmup = (u64)n;
+	if (!rc)
+		r->n_warmup = (u64)n;
 	return rc;
 }
 

@@ -34,7 +34,7 @@
 /* Fewer blocks than this say nothing. */
 #define LEAST_BLOCKS 2
 
-/* So many steps no program has: it is not ended, and nothing waits for the device. */
+/* As in python/lull/_try.py: so many steps no program has, so it is not ended. */
 #define NEVER (1ULL << 62)
 
 /* Numbers of the output that are compared at most. */
@@ -463,13 +463,31 @@ void lull_trial_read_output(struct lull_trial *t, const char *folder)
 	lull_str_release(&path);
 }
 
-/* A whole run is one value, twice because a single one is no block. */
-static void take_whole(struct lull_trial *t)
+/* How long the program ran after PyTorch was loaded; 0 if that is not known. */
+static u64 ran_ns(const struct lull_try_seen *seen)
 {
+	return seen->loaded_ns && seen->over_ns > seen->loaded_ns ? seen->over_ns - seen->loaded_ns
+								  : 0;
+}
+
+/* A whole run is one value, twice because a single one is no block. */
+static void take_whole(struct lull_trial *t, bool has_start)
+{
+	u64 ns = has_start ? t->wall_ns : ran_ns(&t->seen);
+
 	t->seen.steps.n = 0;
 	for (int i = 0; i < LEAST_BLOCKS; i++)
-		*(f64 *)lull_vec_push(&t->seen.steps) = (f64)t->wall_ns;
+		*(f64 *)lull_vec_push(&t->seen.steps) = (f64)ns;
 	t->seen.n_measured = 1;
+	t->is_whole = !has_start;
+	t->end = ns ? LULL_TRIAL_DONE : LULL_TRIAL_FEW_STEPS;
+}
+
+/* Whether the program has ended by itself without steps. One that no other follows is none. */
+static bool is_stepless(const struct lull_trial *t)
+{
+	return t->end == LULL_TRIAL_FEW_STEPS && t->seen.n_steps + t->seen.n_measured <= 1 &&
+	       ran_ns(&t->seen);
 }
 
 static void judge(struct lull_trial *t, const struct run *r, bool is_whole)
@@ -551,8 +569,8 @@ int lull_trial_run(struct lull_trial *t, const struct lull_trial_how *how,
 		note_imports(&r, how, &t->seen);
 		read_words(t, w.folder.at);
 		judge(t, &r, how->is_whole);
-		if (how->is_whole && t->end == LULL_TRIAL_DONE)
-			take_whole(t);
+		if (how->is_whole ? t->end == LULL_TRIAL_DONE : how->may_be_whole && is_stepless(t))
+			take_whole(t, how->is_whole && how->has_start);
 		lull_trial_read_output(t, w.folder.at);
 	}
 	lull_warm_withdraw(&r.offer);

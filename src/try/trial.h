@@ -36,9 +36,11 @@ struct lull_trial_how {
 	const char *mend;   /* liblull-mend.so, for remedies that name a change */
 	struct lull_warms *warms;
 	u64 n_warmup, n_steps, n_block;
-	bool is_whole; /* the whole run is what is measured, until the program ends by itself */
-	f64 limit_s;   /* without a sign of life */
-	f64 most_s;    /* of a whole run; 0: no limit */
+	bool is_whole;	   /* the whole run is what is measured, until the program ends by itself */
+	bool has_start;	   /* and its start counts; else from where PyTorch is loaded */
+	bool may_be_whole; /* it is if the program has no steps; see lull_trial.is_whole */
+	f64 limit_s;	   /* without a sign of life */
+	f64 most_s;	   /* of a whole run; 0: no limit */
 	volatile sig_atomic_t *is_stopped;
 };
 
@@ -51,6 +53,7 @@ struct lull_trial {
 	u64 ready_ns;	 /* from its start to the first measured step */
 	u64 rss_bytes;	 /* peak of its largest process */
 	bool has_output; /* its values are numbers that it wrote to standard output */
+	bool is_whole;	 /* it has no steps, so all of it after its start was measured */
 	bool is_forked;	 /* from a process that had its imports (warm.h) */
 	char words[320]; /* the last line it wrote to standard error; "" if none */
 };

@@ -352,13 +352,6 @@ static int hold(struct lull_try *t, struct lull_contest *c, const size_t *entrie
 	return rc;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	f64 x = *(const f64 *)a, y = *(const f64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* What 99 of 100 requests of all runs take at most. */
 static f64 p99_of(const struct lull_try *t, const struct lull_samples *s)
 {
@@ -369,7 +362,7 @@ static f64 p99_of(const struct lull_try *t, const struct lull_samples *s)
 		return 0;
 	copy = lull_alloc(n, sizeof(*copy));
 	memcpy(copy, s->values.at, n * sizeof(*copy));
-	lull_sort(copy, n, sizeof(*copy), by_value);
+	lull_sort_f64(copy, n);
 	value = copy[(99 * n + 99) / 100 - 1];
 	free(copy);
 	return value;
@@ -551,6 +544,25 @@ static int try_all(struct lull_try *t, struct lull_err *err)
 
 /* ---- before ---- */
 
+/* The program fails as it is. It is not to blame if it misses a file that we keep elsewhere. */
+static int say_failure(const struct lull_trial *trial, struct lull_err *err)
+{
+	const struct lull_vec *kept = &trial->seen.kept;
+	const char *colon = *trial->words ? ": " : "", *name;
+
+	if (!kept->n)
+		return lull_fail(err, LULL_E_IO,
+				 "the program fails by itself, with status %d%s%.300s",
+				 trial->status, colon, trial->words);
+	name = *(char *const *)kept->at;
+	if (strrchr(name, '/'))
+		name = strrchr(name, '/') + 1;
+	return lull_fail(err, LULL_E_IO,
+			 "the program fails with status %d%s%.300s; files that it saves are in a "
+			 "scratch folder meanwhile (%.60s), which may be why",
+			 trial->status, colon, trial->words, name);
+}
+
 /* The program as it is, once: it must work and have steps. */
 static int run_base(struct lull_try *t, struct lull_err *err)
 {
@@ -559,8 +571,11 @@ static int run_base(struct lull_try *t, struct lull_err *err)
 	bool is_out;
 	u64 n;
 
+	t->how.may_be_whole = true;
 	if (run_entry(t, e, 0, &is_out, err))
 		return err->code;
+	t->how.may_be_whole = false;
+	t->how.is_whole |= trial->is_whole;
 	if (is_stopped)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "stopped before anything was measured");
 	if (!is_out)
@@ -569,9 +584,7 @@ static int run_base(struct lull_try *t, struct lull_err *err)
 		return lull_fail(err, LULL_E_IO, "no requests could be measured: %.300s",
 				 trial->words);
 	if (trial->end == LULL_TRIAL_FAILED)
-		return lull_fail(err, LULL_E_IO,
-				 "the program fails by itself, with status %d%s%.300s",
-				 trial->status, *trial->words ? ": " : "", trial->words);
+		return say_failure(trial, err);
 	n = trial->seen.n_steps + trial->seen.n_measured;
 	if (!n)
 		return lull_fail(

@@ -86,7 +86,7 @@ void lull_try_json(const struct lull_try *t, FILE *to)
 	lull_json_key_text(&j, "chosen_by", t->chosen_by.len ? t->chosen_by.at : NULL);
 	lull_json_key_f64(&j, "noise", t->noise);
 	lull_json_key_f64(&j, "loss_drift", t->drift);
-	lull_json_key_u64(&j, "steps", t->options->is_whole ? 0 : t->n_measured);
+	lull_json_key_u64(&j, "steps", t->how.is_whole ? 0 : t->n_measured);
 	lull_json_key(&j, "stopped");
 	lull_json_bool(&j, t->is_stopped);
 	lull_json_key(&j, "over_budget");

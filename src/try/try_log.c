@@ -118,6 +118,12 @@ static void read_line(struct lull_try_seen *own, struct lull_try_seen *all, cons
 	case 'm':
 		own->began_ns = number(text);
 		break;
+	case 'n':
+		own->loaded_ns = number(text);
+		break;
+	case 'z':
+		own->over_ns = number(text);
+		break;
 	case 'b':
 		add_block(own, text);
 		break;
@@ -184,6 +190,9 @@ static bool is_ahead(const struct lull_try_seen *a, const struct lull_try_seen *
 		return n_a > n_b;
 	if (a->n_steps != b->n_steps)
 		return a->n_steps > b->n_steps;
+	/* One that imports for others, and workers of loaders, did not run the program. */
+	if (!a->over_ns != !b->over_ns)
+		return a->over_ns;
 	if (a->rank != b->rank)
 		return a->rank < b->rank;
 	return !b->pid || a->pid < b->pid;
@@ -201,6 +210,8 @@ static void take(struct lull_try_seen *s, struct lull_try_seen *own)
 	s->n_steps = own->n_steps;
 	s->n_measured = own->n_measured;
 	s->began_ns = own->began_ns;
+	s->loaded_ns = own->loaded_ns;
+	s->over_ns = own->over_ns;
 	s->has_loss = own->has_loss;
 	s->has_ended = own->has_ended;
 	s->is_python = own->is_python;

@@ -21,6 +21,8 @@ struct lull_try_place {
 struct lull_try_seen {
 	u64 n_steps;		/* before measuring */
 	u64 began_ns;		/* measuring, on CLOCK_MONOTONIC; 0: it did not */
+	u64 loaded_ns;		/* PyTorch; 0: it was not */
+	u64 over_ns;		/* a program that was not measured has ended; 0: not so */
 	u64 n_measured;		/* steps */
 	struct lull_vec steps;	/* f64: ns a step, one for each block */
 	struct lull_vec values; /* f64: losses, or sums of outputs */
@@ -48,7 +50,8 @@ void lull_try_seen_release(struct lull_try_seen *s);
 
 /*
  * Read all logs of the folder into `s`, which is empty. Steps and losses are those of one process:
- * the one with most measured steps; of several the lowest rank, then the first that was started.
+ * the one with most measured steps; of several one that ran to the end of the program, then the
+ * lowest rank, then the first that was started.
  */
 void lull_try_log_read(struct lull_try_seen *s, const char *folder);
 

@@ -70,7 +70,7 @@ static void settle_how(struct lull_try *t)
 	t->how.n_warmup = o->n_warmup;
 	t->how.n_steps = o->n_steps;
 	t->how.n_block = o->n_steps / N_BLOCKS ? o->n_steps / N_BLOCKS : 1;
-	t->how.is_whole = o->is_whole;
+	t->how.is_whole = t->how.has_start = o->is_whole;
 	t->how.limit_s = o->limit_s;
 }
 

@@ -134,7 +134,7 @@ static void print_entry(const struct lull_try *t, const struct lull_try_entry *e
 /* What is measured. */
 static const char *unit(const struct lull_try *t)
 {
-	return t->options->client ? "request" : t->options->is_whole ? "run" : "step";
+	return t->options->client ? "request" : t->how.is_whole ? "run" : "step";
 }
 
 static void print_base(const struct lull_try *t, FILE *to)
@@ -142,7 +142,7 @@ static void print_base(const struct lull_try *t, FILE *to)
 	fprintf(to, "%-*s%s a %s   (%u run%s", NAME_COLUMNS, "as it is",
 		lull_why_time(t->base.step_ns).text, unit(t), t->base.n_runs,
 		t->base.n_runs == 1 ? "" : "s");
-	if (!t->options->is_whole)
+	if (!t->how.is_whole)
 		fprintf(to, " of %llu %ss", (unsigned long long)t->n_measured, unit(t));
 	if (t->base.p99_ns > 0)
 		fprintf(to, ", p99 %s", lull_why_time(t->base.p99_ns).text);
@@ -235,6 +235,12 @@ static void print_notes(const struct lull_try *t, FILE *to, int width)
 		lull_term_say(to, 0, width,
 			      "The budget is spent; --budget gives more time, --only fewer "
 			      "remedies.");
+	if (t->how.is_whole && !t->how.has_start)
+		lull_term_say(
+			to, 0, width,
+			"No steps were found, so whole runs are compared, from where PyTorch "
+			"is loaded. A program that runs for a set time takes as long with any "
+			"remedy; lull.step() in its loop shows more.");
 	if (kept->n)
 		lull_term_say(to, 0, width,
 			      "Files that the program saves went to a scratch folder: %s%s",

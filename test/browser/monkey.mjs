@@ -98,7 +98,11 @@ if (process.argv[1]?.endsWith("monkey.mjs")) {
     const server = await view(...all[round % all.length].split(" "));
     const page = await open(await browser(), server.url, { viewport: { width: 1280, height: 800 } });
     let n = 0;
-    if (!(await monkey(page, Number(seed) + round, (k) => k >= 400 || Date.now() > end, (k) => { n = k; }))) nBad++;
+    if (!(await monkey(page, Number(seed) + round, (k) => k >= 400 || Date.now() > end, (k) => { n = k; }))) {
+      nBad++;
+      const how = await Promise.race([server.ended, new Promise((done) => setTimeout(done, 1000, "not yet"))]);
+      console.log(`${all[round % all.length]}: lull view ended: ${how}; it said: ${server.stderr() || "nothing"}`);
+    }
     nActions += n;
     await page.context().close();
     await server.end();

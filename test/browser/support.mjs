@@ -127,7 +127,7 @@ export async function view(...args) {
   let err = "";
   child.stdout.on("data", (d) => { out += d; });
   child.stderr.on("data", (d) => { err += d; });
-  const ended = new Promise((done) => child.on("exit", (code) => { children.delete(child); done(code); }));
+  const ended = new Promise((done) => child.on("exit", (code, signal) => { children.delete(child); done(code ?? signal); }));
   await until(() => /http:\S+/.test(out) || child.exitCode !== null, "lull view starts");
   const url = /http:\S+/.exec(out)?.[0];
   if (!url) throw new Error(`lull view did not start: ${err}`);

@@ -97,4 +97,21 @@ async function large() {
   await server.end();
 }
 
-await main({ large_screen: large, ...Object.fromEntries(RUNS.map((name) => [name, () => opens(name)])) });
+/** Where requests come now and then, steps of average length need not be average ones: what is seen is what the sentence says. */
+async function shares() {
+  const server = await view("test/corpus/data/http_embedder.lull");
+  const page = await open(await browser(), server.url);
+  const { said, seen } = await page.evaluate(async () => {
+    const { app } = window.lull;
+    const { steps } = await app.source.ask("steps");
+    const inside = steps.filter(([, from, to]) => (from + to) / 2 > app.opening.from && (from + to) / 2 < app.opening.to);
+    const all = inside.reduce((sum, [, from, to]) => sum + to - from, 0);
+    const { families } = await app.source.ask("verdict");
+    return { said: families, seen: families.map((_, i) => inside.reduce((sum, step) => sum + step[5 + i], 0) / all) };
+  });
+  check(said.some((share) => share > 0.5) && said.every((share, i) => Math.abs(share - seen[i]) < 0.15), "causes have the shares of the sentence", [said, seen]);
+  await page.context().close();
+  await server.end();
+}
+
+await main({ large_screen: large, shares, ...Object.fromEntries(RUNS.map((name) => [name, () => opens(name)])) });

@@ -13,7 +13,7 @@ const recording = (name) => join(root, `examples/reports/${name}.lull`);
 /** What a notebook puts into its document for a report. */
 function cellOutput() {
   return execFileSync("python3", ["-c", "import sys; from lull._notebook import Page; print(Page(sys.argv[1])._repr_html_())", recording("sync_item")],
-    { env: { ...process.env, PYTHONPATH: join(root, "python"), LULL: join(build, "lull") }, encoding: "utf8" });
+    { env: { ...process.env, PYTHONPATH: join(root, "python"), LULL_COMMAND: join(build, "lull") }, encoding: "utf8" });
 }
 
 /** A document such as that of a notebook, with the output of a cell and something to steal. */

@@ -8,7 +8,8 @@ without a recorder. Which set a program is in follows from a hash of its name, s
 looking at *tune*; *check* shows what they are worth on programs that they were not made for.
 
 An answer is right if its first cause is one of the labels, mute if there is none, else wrong. The predicted speed-up is
-compared with the measured one where the answer is right and there is a prediction.
+compared with the measured one where the answer is right and there is a prediction. The range that is said for the step
+after the fix holds it if that round, measured without a recorder, lies in it.
 """
 import argparse
 import csv
@@ -37,23 +38,27 @@ def judge(row, got):
     """The row with what lull said and whether that is right."""
     first = got["first"]
     finding = next((f for f in got.get("findings", []) if f["cause"] == first), {})
-    ratio = (finding.get("prediction") or {}).get("speedup")
+    prediction = finding.get("prediction") or {}
+    ratio = prediction.get("speedup")
     true = float(row["round_ms"]) / float(row["fixed_ms"]) if row["fixed_ms"] not in ("", "None", None) else None
     steps = got.get("steps") or {}
+    # A round of the program may be several steps: those that were recorded say how many.
+    after_ns = float(row["fixed_ms"]) / float(row["recorded_ms"]) * steps["mean_ns"] if true and steps else None
+    in_range = prediction["low_ns"] <= after_ns <= prediction["high_ns"] if ratio and after_ns else None
     return dict(row, first=first, verdict="mute" if not first else "right" if first in row["label"].split(",") else "wrong",
-                confidence=finding.get("confidence"), predicted=ratio, true=true,
+                confidence=finding.get("confidence"), predicted=ratio, true=true, in_range=in_range,
                 round=(steps.get("mean_ns") or 0) / 1e6, is_probable=got.get("is_probable", False),
                 why=got.get("cannot_tell"))
 
 
+def predicted(rows):
+    return [r for r in rows if r["verdict"] == "right" and r["predicted"] and r["true"] and r["first"] != "gpu-bound"]
+
+
 def errors(rows):
     """How far off predictions are, as a factor of at least 1."""
-    found = []
-    for r in rows:
-        if r["verdict"] == "right" and r["predicted"] and r["true"] and r["first"] != "gpu-bound":
-            ratio = r["predicted"] / r["true"]
-            found.append(max(ratio, 1 / ratio))
-    return sorted(found)
+    ratios = [r["predicted"] / r["true"] for r in predicted(rows)]
+    return sorted(max(ratio, 1 / ratio) for ratio in ratios)
 
 
 def line(name, rows):
@@ -62,11 +67,12 @@ def line(name, rows):
     middle = "%.2f x" % statistics.median(off) if off else "-"
     tail = "%.2f x" % off[min(len(off) - 1, int(0.9 * len(off)))] if off else "-"
     near = "%d of %d" % (sum(e <= 1.3 for e in off), len(off))
-    return [name, len(rows), count["right"], count["wrong"], count["mute"], middle, tail, near]
+    held = "%d of %d" % (sum(r["in_range"] for r in predicted(rows)), len(off))
+    return [name, len(rows), count["right"], count["wrong"], count["mute"], middle, tail, near, held]
 
 
 BEGIN, END = "<!-- table: make accuracy -->", "<!-- end of table -->"
-HEAD = ["programs", "n", "right", "wrong", "mute", "off by (median)", "nine in ten", "within 30 %"]
+HEAD = ["programs", "n", "right", "wrong", "mute", "off by (median)", "nine in ten", "within 30 %", "in its range"]
 
 
 SURE_BEGIN, SURE_END = "<!-- table: confidence -->", "<!-- end of confidence -->"

@@ -73,13 +73,40 @@ def page_of(path):
 
 
 def one_file(path):
-    """What is packed into the page as one file."""
+    """What is packed into the page as one file, and the bytes of its lanes."""
     lull("export", "-t", "html", "-f", "-o", "page.html", path)
     with open("page.html", encoding="utf-8") as f:
         text = re.search(r'id="data">([^<]*)<', f.read()).group(1)
     data = gzip.decompress(base64.b64decode(text))
     (n,) = struct.unpack("<I", data[:4])
-    return json.loads(data[4:4 + n])
+    return json.loads(data[4:4 + n]), data[4 + n:]
+
+
+def varints(data, at, n):
+    """n numbers, and where the next one is."""
+    values = []
+    for _ in range(n):
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        values.append(value)
+    return values, at
+
+
+def events_in(file, data, lane):
+    """(name, class) of the events of a lane of the file; None if they are folded."""
+    n, at, is_folded = file["pack"]["lanes"][lane]
+    if is_folded:
+        return None
+    for _ in ["start", "length"]:
+        _, at = varints(data, at, n)
+    names, at = varints(data, at, n)
+    return list(zip([file["pack"]["names"][i][1] for i in names], data[at:at + n]))
 
 
 # ---- what the rows say ----
@@ -168,14 +195,57 @@ def devices_agree(path, ask, packed):
     return by_device
 
 
-def steps_agree(path, ask, packed, why):
-    n = why["steps"]["steady"] + why["steps"]["warm_up"] if why else 0
-    values = [("query", int(sql(path, "SELECT count(*) n FROM steps")[0]["n"])),
-              ("stats", len(stats(path, "steps"))),
-              ("page", len(ask("steps")["steps"])), ("file", len(packed["steps"]["steps"]))]
-    same("number of steps", *values)
-    if why and values[0][1]:
-        same("number of steps", *values, ("why", n))
+def gaps_of(work, least_ns):
+    """ns in which nothing runs, in pieces of at least so many."""
+    ns, last = 0, None
+    for start, end, *_ in sorted(work):
+        if last is not None and start - last >= least_ns:
+            ns += start - last
+        last = end if last is None else max(last, end)
+    return ns
+
+
+def busy_agrees(path, ask, packed, why, by_device):
+    """Busy and idle time of devices, wherever a screen says it."""
+    told = stats(path, "overlap")
+    meta = ask("meta")
+    whole = ask("receipt", **{"from": meta["from"], "to": meta["to"]})["devices"]
+    rows = [(w, sorted(r["busy"] for r in m["rows"] if r["kind"] == "device" and r["busy"]))
+            for w, m in [("rows of the page", meta), ("rows of the file", packed["meta"])]]
+    same("busy time", ("stats", sorted(r["Span"] - r["Idle"] for r in told)), *rows, ("page", sorted(d["busy_ns"] for d in whole if d["ns"])))
+    same("span of devices", ("stats", sorted(r["Span"] for r in told)), ("page", sorted(d["ns"] for d in whole if d["ns"])))
+    idle = [int(r["dur"]) for r in sql(path, "SELECT dur FROM idle")]
+    same("idle time", ("stats", sum(r["Idle"] for r in told)), ("rows", sum(gaps_of(w, 1) for w in by_device.values())))
+    same("idle times of 1 us and more", ("query", sum(idle)), ("rows", sum(gaps_of(w, 1000) for w in by_device.values())))
+    if why and len(told) == 1 and why["device"]:
+        # Where `why` looked for causes, the row has those of copies and collectives that run alone, too.
+        alone = sum(why["device"][k] for k in ["exposed_collective_ns", "exposed_copy_ns"])
+        same("idle time with causes", ("stats and why", told[0]["Idle"] + alone), ("page", sum(c[2] for d in whole for c in d["causes"])),
+             ("file", sum(r["busy"] for r in packed["meta"]["rows"] if r["kind"] == "idle")))
+
+
+def steps_agree(path, ask, packed, why, work):
+    columns = {"number": "Step", "start": "Start", "dur": "Duration", "busy": "GPU Busy"}
+    listed = sql(path, "SELECT number, start, dur, busy, source FROM steps")
+    rows = sorted([int(row[c] or 0) for c in columns] for row in listed)
+    same("steps", ("query", rows), ("stats", sorted([row.get(c, 0) for c in columns.values()] for row in stats(path, "steps"))))
+    shown = sorted([number, start, end - start, busy] for number, start, end, busy, *_ in ask("steps")["steps"])
+    same("steps of the page", ("page", shown), ("file", sorted([s[0], s[1], s[2] - s[1], s[3]] for s in packed["steps"]["steps"])))
+    same("number of steps", ("query", len(rows)), ("page", len(shown)))
+    same("steps", ("query", rows), ("page", shown))
+    if not {row["source"] for row in listed} <= {"program", "torch", "ranges"}:
+        found_steps_agree(shown, why, work)
+    if why and rows:
+        same("number of steps", ("query", len(rows)), ("why", why["steps"]["steady"] + why["steps"]["warm_up"]))
+
+
+def found_steps_agree(shown, why, work):
+    """They are shown as the device has them: those of `why`, and how long it was busy in each."""
+    each = [[s["from_ns"], s["to_ns"] - s["from_ns"]] for s in why["steps"]["each"]]
+    same("steady steps", ("why", each), ("page", [s[1:3] for s in sorted(shown, key=lambda s: s[1])][-len(each):]))
+    if len({w[3] for w in work}) == 1:
+        summed = [sum(states_of(work, (start, start + dur))[1:]) for _, start, dur, _ in shown]
+        same("busy time of steps", ("page", [s[3] for s in shown]), ("query", summed))
 
 
 def classes_agree(path, why, by_device):
@@ -208,6 +278,21 @@ def colours_agree(path, ask):
         lane, start, end = next(h for h in hits["hits"] if h[0] in lanes)
         event = ask("event", lane=lane, t=(start + end) // 2)
         same(f"class of {row['name'][:60]}", ("query", COLOURS[row["class"]]), ("page", event["class"]))
+
+
+def packed_colours_agree(path, file, data):
+    """How many kernels of each colour the file has, and each name its own."""
+    lanes = [row["lane"] + i for row in file["answers"]["meta"]["rows"] if row["kind"] == "kernel" for i in range(row["n_lanes"])]
+    events = [events_in(file, data, lane) for lane in lanes]
+    if None in events:
+        return
+    counts, told = {}, {}
+    for name, colour in (event for lane in events for event in lane):
+        counts[(name, colour)] = counts.get((name, colour), 0) + 1
+    for row in sql(path, "SELECT name, class, count(*) n FROM kernels GROUP BY name, class"):
+        key = (row["name"].encode()[:1024].decode(errors="ignore"), COLOURS[row["class"]])
+        told[key] = told.get(key, 0) + int(row["n"])
+    same("kernels by name and class", ("query", sorted([*k, n] for k, n in told.items())), ("file", sorted([*k, n] for k, n in counts.items())))
 
 
 def the_file_is_the_page(ask, packed):
@@ -249,12 +334,15 @@ def agree(path):
         path = "imported.lull"
     got = runner.run([LULL, "why", "--format", "json", path])
     why = json.loads(got.stdout) if got.stdout.strip().startswith("{") else None
-    packed = one_file(path)["answers"]
+    file, data = one_file(path)
+    packed = file["answers"]
+    packed_colours_agree(path, file, data)
     with page_of(path) as ask:
         the_file_is_the_page(ask, packed)
         counts_agree(path, ask, packed)
         by_device = devices_agree(path, ask, packed)
-        steps_agree(path, ask, packed, why)
+        busy_agrees(path, ask, packed, why, by_device)
+        steps_agree(path, ask, packed, why, [w for of in by_device.values() for w in of])
         classes_agree(path, why, by_device)
         colours_agree(path, ask)
         verdicts_agree(ask, why)
@@ -282,7 +370,7 @@ def a_device_has_one_number(rows, of_lane, of_counters):
     with open("two.txt", "w", encoding="utf-8") as f:
         f.write(TWO_ROWS.format("\n".join(rows), of_lane, *of_counters))
     lull("text", "two.txt", "two.lull")
-    packed = one_file("two.lull")["answers"]
+    packed = one_file("two.lull")[0]["answers"]
     lull("export", "-t", "chrome", "-f", "-o", "two.json", "two.lull")
     with open("two.json", encoding="utf-8") as f:
         groups = re.findall(r'"name":"(GPU \d)', f.read())

@@ -260,9 +260,9 @@ def counted(key):
     return int(found[1]) if found else None
 
 
-def simulated(text):
+def simulated(text, **variables):
     return guest(text, env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim"),
-                            "LULL_SIM_STATE": os.path.abspath("state")})
+                            "LULL_SIM_STATE": os.path.abspath("state"), **variables})
 
 
 def cuda_is_recorded_and_left():
@@ -320,6 +320,41 @@ def a_forked_child_has_no_cupti():
         os.unlink(name)
 
 
+# The same training, but not on the main thread, which waits for it and runs no Python.
+PARKED = f"text = {TRAIN!r}" + """
+import sys, threading
+def work():
+    global status
+    try:
+        exec(compile(text, "train.py", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        status = end.code
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+sys.exit(status)
+"""
+
+
+def a_main_thread_that_waits_need_not_come():
+    stand_in_torch.write("stand-in", "2.11")
+    p = guest(PARKED)
+    for _ in range(2):
+        attach_until(p, lambda: n_rows("step")[0] >= 2, ms=1500)
+        expect("steps and ranges", all(n_rows("step", "range")), info())
+    end(p)
+
+
+def a_report_that_is_there_keeps_the_program_untouched():
+    p = guest()
+    open("there.lull", "w").close()
+    r = run([LULL, "attach", "-o", "there", "-d", "50ms", str(p.pid)])
+    expect("refused", r.returncode == 1 and "there.lull exists already; -f overwrites it" in r.stderr, r.stderr)
+    with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
+        expect("nothing of ours in it", "liblull" not in f.read())
+    end(p)
+
+
 def programs_with_graphs_keep_cupti():
     """CUPTI must not leave them and come back."""
     launch = CUDA[CUDA.index("    for _ in range(20):"):CUDA.index("    ok(cu.cuStreamSynchronize")]
@@ -337,6 +372,58 @@ n, open_before"""
         expect("its work", max(rows("kernel"), rows("graph")) >= 10, info())
     end(p)
     expect("CUPTI was not left", not counted("finalized"), open("state", encoding="ascii").read())
+
+
+# Two threads with a stream each, which are in CUDA calls at any time.
+TWO = CUDA.replace("import ctypes, os, sys, time", "import ctypes, os, sys, threading, time").replace("""while not os.path.exists("end"):
+    for _ in range(20):
+""", """def work():
+    stream = ctypes.c_void_p()
+    ok(cu.cuCtxSetCurrent(context))
+    ok(cu.cuStreamCreate(ctypes.byref(stream), 1))
+    while not os.path.exists("end"):
+        for _ in range(20):
+            ok(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, argument, None))
+        ok(cu.cuStreamSynchronize(stream))
+for _ in range(2):
+    threading.Thread(target=work).start()
+while not os.path.exists("end"):
+    for _ in range(0):
+""").replace("    ok(cu.cuStreamSynchronize(stream))\n    time.sleep(0.002)\n", "    time.sleep(0.002)\n")
+
+
+def record_two(p):
+    """Four recordings; whether each call of all of them has a number of its own."""
+    linked = """select count(*), count(distinct k.lane), count(distinct k.correlation), sum(k.correlation in
+                (select correlation from cuda_call)), (select count(distinct lane) from cuda_call) from kernel k"""
+    is_whole = True
+    for _ in range(4):
+        r, _ = attach_until(p, lambda: n_rows("kernel")[0] >= 100)
+        expect("nothing is lost", "none lost" in r.stderr, r.stderr)
+        out = run([LULL, "query", "-f", "csv", "a.lull", linked], check=True).stdout
+        n, n_streams, n_numbers, n_linked, n_threads = (int(word or 0) for word in out.splitlines()[-1].split(","))
+        expect("two streams, two threads", n_streams == 2 and n_threads == 2, out)
+        # What was launched just before the recording has no call in it.
+        expect("calls of all kernels", n >= 100 and n_linked >= n - 50, out)
+        is_whole &= n_numbers == n
+        until(lambda: is_left(p), "no thread of ours")
+    return is_whole
+
+
+def threads_that_share_the_device_keep_cupti():
+    """
+    Another thread may enter a call while CUPTI is left, and what it uses is freed then. The next recordings are whole, if
+    the agent's thread was not without a CPU in the middle of switching a callback off: one of five programs has to be.
+    """
+    is_whole = False
+    for _ in range(5):
+        p = simulated(TWO, LULL_SIM_CALL_NS="20000")
+        is_whole = record_two(p)
+        end(p)
+        expect("CUPTI was not left", not counted("finalized"), open("state", encoding="ascii").read())
+        if is_whole:
+            break
+    expect("a number for each call", is_whole)
 
 
 def ranges(report="a.lull"):
@@ -926,7 +1013,10 @@ TESTS = (
     nothing_stays_but_the_library,
     cuda_is_recorded_and_left,
     a_forked_child_has_no_cupti,
+    a_report_that_is_there_keeps_the_program_untouched,
+    a_main_thread_that_waits_need_not_come,
     programs_with_graphs_keep_cupti,
+    threads_that_share_the_device_keep_cupti,
     phases_of_pytorch_and_nothing_stays,
     a_class_that_inherits_a_call_does_so_again,
     ranges_of_nvtx_are_recorded_and_left,

@@ -43,7 +43,10 @@ static void help_and_version_succeed(void **state)
 	expect("--help", 0, "doctor");
 	expect("help", 0, "doctor");
 	expect("help doctor", 0, "\nOPTIONS\n");
-	expect("doctor --help", 0, "--json");
+	expect("doctor --help", 0, "--format=NAME");
+	expect("doctor --json; true", 0, "\"state\":");
+	expect("why --json x.lull 2>&1", 1, "x.lull");
+	expect("profile --json true 2>&1", 2, "unknown option --json");
 	expect("profile --help=cuda", 0, "--cuda-graph-trace");
 }
 

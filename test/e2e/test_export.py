@@ -601,7 +601,7 @@ class Sarif(Case):
                 f.write(f"export const log{i}: Log = {log};\n")
             for i, log in enumerate(bad):
                 f.write(f"// @ts-expect-error\nexport const bad{i}: Log = {log};\n")
-        done = runner.run(["tsc", "--noEmit", "--strict", "--skipLibCheck", "logs.ts"], cwd=folder)
+        done = runner.run(["tsc", "--noEmit", "--strict", "--skipLibCheck", "--types", "sarif", "logs.ts"], cwd=folder)
         self.assertEqual(done.returncode, 0, done.stdout)
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What other tools get of a report: event files of TensorBoard by a reader that shares nothing with the writer, and the
+"""What other tools get of a report: event files of TensorBoard by readers that share nothing with the writer, and the
 calls that wandb, MLflow, Lightning and Hugging Face document, by stand-ins of them.
 
 Usage: test_loggers.py BUILD [NAME...]
 """
+import base64
 import json
 import os
+import shutil
 import struct
 import sys
 import tempfile
@@ -120,6 +122,35 @@ def tensorboard_files_hold_the_steps():
         runner.expect("the verdict", [" ".join(text.split()) for text in texts] == [" ".join(str(why).split())], texts)
 
 
+def others_read_the_files():
+    """Packages of npm: one checks the sums of the records, one decodes them; a wrong byte is noticed."""
+    npm = os.path.join(BUILD, "npm")
+    if not os.path.isdir(os.path.join(npm, "node_modules/tfrecord")) or not shutil.which("node"):
+        runner.skip("the reader of TensorBoard's files did not come from npm")
+    script = shutil.copy(os.path.join(TEST, "npm/tfevents.mjs"), npm)
+    with tempfile.TemporaryDirectory() as folder:
+        writer, report = lull.loggers.TensorBoard(folder), lull.open(TRAIN)
+        lull.loggers.log(report, writer)
+        writer.close()
+        got = runner.run(["node", script, writer.path])
+        runner.expect("they read it", got.returncode == 0, got.stderr)
+        head, *rest = map(json.loads, got.stdout.splitlines())
+        runner.expect("the version", head["file_version"] == "brain.Event:2", head)
+        read = [(event["step"], {v["tag"]: v["simple_value"] for v in event["summary"]["value"]}) for event in rest[:-1]]
+        wrote = [(step, {tag: struct.unpack("f", struct.pack("f", value))[0] for tag, value in values.items()})
+                 for step, values in lull.loggers.steps(report)]
+        runner.expect("each number of each step", len(wrote) > 1 and read == wrote, (read, wrote))
+        text, = rest[-1]["summary"]["value"]
+        said = base64.b64decode(text["tensor"]["string_val"][0]).decode()
+        runner.expect("the verdict", text["tag"] == "lull/verdict" and said.split() == str(report.why()).split(), text)
+        with open(writer.path, "r+b") as file:
+            data = bytearray(file.read())
+            data[len(data) // 2] ^= 1
+            file.seek(0)
+            file.write(data)
+        runner.expect("a wrong byte", runner.run(["node", script, writer.path]).returncode, "nobody noticed")
+
+
 # ---- wandb and MLflow: the calls that they document ----
 
 
@@ -211,18 +242,31 @@ def transformers_logs_where_it_reports_to():
         runner.expect("when", found == [(10, b"lull/step_mean_ms"), (20, b"lull/step_mean_ms")], found)
 
 
-def without_lull_launch_a_callback_does_nothing():
+def without_lull_launch_a_program_attaches_to_itself():
+    if not runner.can(os.path.join(BUILD, "lull"), "attach"):
+        runner.skip("programs that run must not be traced here (lull doctor says why)")
     with tempfile.TemporaryDirectory() as folder:
-        runner.expect("nothing is logged", json.loads(launched(LIGHTNING, folder)) == [])
+        logged = json.loads(launched(LIGHTNING, folder).strip().splitlines()[-1])
+        runner.expect("when", [step for step, _ in logged] == [10, 20, 30], logged)
+
+
+def a_program_that_cannot_be_recorded_goes_on():
+    with tempfile.TemporaryDirectory() as folder:
+        said = runner.run([sys.executable, "-c", LIGHTNING], cwd=folder,
+                          env={**os.environ, "PYTHONPATH": PACKAGE, "LULL_COMMAND": os.path.join(folder, "absent")})
+        runner.expect("nothing is logged", said.returncode == 0 and json.loads(said.stdout) == [], said.stdout + said.stderr)
+        runner.expect("a warning says why", "RuntimeWarning: lull: " in said.stderr and "absent" in said.stderr, said.stderr)
 
 
 TESTS = (
     the_checksum_is_that_of_the_standard,
     tensorboard_files_hold_the_steps,
+    others_read_the_files,
     wandb_and_mlflow_get_the_numbers,
     lightning_logs_some_steps,
     transformers_logs_where_it_reports_to,
-    without_lull_launch_a_callback_does_nothing,
+    without_lull_launch_a_program_attaches_to_itself,
+    a_program_that_cannot_be_recorded_goes_on,
 )
 
 if __name__ == "__main__":

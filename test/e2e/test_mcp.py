@@ -328,11 +328,14 @@ def official_client(era):
         shutil.copy(os.path.join(ROOT, "examples/reports", report + ".lull"), name + ".lull")
     shutil.copy(os.path.join(ROOT, "test/data/kernels/strided_read.lull"), "kernel.lull")
     shutil.copy(os.path.join(ROOT, "test/corpus/data/http_embedder.lull"), "serve.lull")
-    done = runner.run([*script, era, LULL, os.getcwd()], env=environment())
+    program = runner.start(["train_cuda", "--steps=1000000"], env=environment(), stdout=subprocess.DEVNULL)
+    pid = [str(program.pid)] if runner.can(LULL, "attach") else []
+    done = runner.run([*script, era, LULL, os.getcwd(), *pid], env=environment())
+    expect("the program that was attached to goes on", program.poll() is None, program.returncode)
     expect("all that the client tries", done.returncode == 0, done.stdout + done.stderr)
     lines = done.stdout.splitlines()
     expect("the revision", lines[0] == f"revision {'2025-11-25' if era == 'legacy' else era}", lines[0])
-    expect("every tool", sum(line.startswith("tool ") for line in lines) == 15 and lines[-1] == "all", lines)
+    expect("every tool", sum(line.startswith("tool ") for line in lines) == 16 and lines[-1] == "all", lines)
 
 
 def the_official_client_calls_every_tool():
@@ -368,7 +371,7 @@ def configurations_start_the_server():
     for entry in found:
         words = [entry["command"], *(word.replace("${workspaceFolder}", os.getcwd()) for word in entry["args"])]
         done = runner.run(words, input=json.dumps(request(1, "tools/list")) + "\n", env=environment())
-        expect(f"{words}", len(json.loads(done.stdout)["result"]["tools"]) == 15, done.stderr)
+        expect(f"{words}", len(json.loads(done.stdout)["result"]["tools"]) == 16, done.stderr)
 
 
 def what_the_pages_tell_agents_is_so():
@@ -385,7 +388,7 @@ def what_the_pages_tell_agents_is_so():
             for word in words[2:]:
                 if word.startswith("--"):
                     expect(f"the option of {line}", word.split("=")[0] in options, options)
-            if words[1] in ("profile", "kernel", "mcp", "lsp", "doctor") or "FOLDER" in words or "train.py" in words:
+            if words[1] in ("profile", "attach", "kernel", "mcp", "lsp", "doctor") or "FOLDER" in words or "train.py" in words:
                 continue
             done = runner.run([LULL, *words[1:]], env=environment())
             expect(f"{line} works", done.returncode == 0, done.stderr)

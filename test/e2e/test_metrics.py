@@ -189,6 +189,8 @@ class Prometheus:
             with urllib.request.urlopen(url, timeout=limit()) as f:
                 return json.load(f)["data"]
         except urllib.error.HTTPError as why:
+            if why.code == 503:  # it listens before its storage is open
+                return None
             raise AssertionError(f"{what} {params}: {why.read().decode()}") from None
         except OSError:
             return None

@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import types
+import warnings
 
 import runner
 from runner import expect, skip
@@ -23,11 +24,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 REPORT = os.path.join(ROOT, "examples/reports/sync_item.lull")
 PACKAGE = os.path.join(ROOT, "python")
 ENVIRONMENT = {"PATH": f"{BUILD}:{BUILD}/examples:{os.environ['PATH']}", "LD_LIBRARY_PATH": f"{BUILD}/sim",
-               "LULL": f"{BUILD}/lull"}
+               "LULL_COMMAND": f"{BUILD}/lull", "LULL_READ_LIBRARY": BUILD}
 
 os.environ.update(ENVIRONMENT)
 sys.path.insert(0, PACKAGE)
 sys.dont_write_bytecode = True
+import lull  # noqa: E402
 from lull import _notebook  # noqa: E402
 
 
@@ -82,21 +84,48 @@ def words_after_the_magic_are_checked():
         shown, _, err = magic(line, cell)
         expect(f"help for {line!r}", not shown and "%%lull [-o NAME]" in err, err)
     for line, words in (("-o", "-o needs a value"), ("--height x a.lull", "--height needs a number of pixels"),
-                        ("nothing.lull", "nothing.lull")):
+                        ("nothing.lull", "nothing.lull"), ("-o 'a", "No closing quotation")):
         shown, _, err = magic(line)
         expect(line, words in err or (shown and words in repr(shown[0])), (err, shown))
     shown, _, _ = magic(f"--no-page {REPORT}")
     expect("without the page", "<iframe" not in shown[0]._repr_html_())
 
 
-def a_cell_without_a_session_runs_apart():
+def a_report_object_shows_the_same():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = lull.open(REPORT)
+    expect("its page", report._repr_html_() == _notebook.Page(REPORT)._repr_html_(), "another")
+    why = report.why()
+    expect("sentences", Attributes(why._repr_html_()).tags[0][0] == "pre" and "Fix:" in why._repr_html_(), why._repr_html_())
+    printed = []
+    why._repr_pretty_(types.SimpleNamespace(text=printed.append), False)
+    expect("in a terminal", printed == [str(why).rstrip("\n")], printed)
+
+
+@contextlib.contextmanager
+def kernel_that_may_not_be_recorded():
+    """A command that attaches to nothing, as where that is not allowed."""
+    with open("refuses", "w", encoding="ascii") as f:
+        f.write(f"""#!/bin/sh\n[ "$1" != attach ] || {{ echo 'lull attach: not here' >&2; exit 1; }}\nexec {BUILD}/lull "$@"\n""")
+    os.chmod("refuses", 0o755)
+    os.environ["LULL_COMMAND"] = os.path.abspath("refuses")
+    try:
+        yield
+    finally:
+        os.environ.update(ENVIRONMENT)
+
+
+def a_cell_whose_kernel_cannot_be_recorded_runs_apart():
     cell = "import subprocess\nprint('from the cell', flush=True)\nsubprocess.run(['train_cuda', '--steps=10'], check=True)"
-    shown, out, err = magic("--no-page", cell)
-    expect("its output", "from the cell\n" in out and "Simulated GPU" in out, out)
-    expect("it says so", "as a program of its own" in err and "lull: cell1.lull" in err, err)
-    expect("the verdict", "pageable-copy" in repr(shown[0]), shown)
-    _, out, err = magic("--no-page", "print(1)\nraise SystemExit(3)")
-    expect("a cell that fails is recorded, too", "The cell failed" in err and "lull: cell2.lull" in err, err)
+    with kernel_that_may_not_be_recorded():
+        shown, out, err = magic("--no-page", cell)
+        expect("its output", "from the cell\n" in out and "Simulated GPU" in out, out)
+        expect("it says so", "not here" in err and "as a program of its own" in err and "lull: cell1.lull" in err, err)
+        expect("the verdict", "pageable-copy" in repr(shown[0]), shown)
+        _, out, err = magic("--no-page", "print(1)\nraise SystemExit(3)")
+        expect("a cell that fails is recorded, too", "The cell failed" in err and "lull: cell2.lull" in err, err)
+        magic("--no-page -o cell1", "print(1)")
     expect("the reports", {"cell1.lull", "cell2.lull"} <= set(os.listdir(".")), os.listdir("."))
 
 
@@ -115,18 +144,23 @@ def outputs(cell):
     return re.sub(r"\x1b\[\d*m", "", "".join(texts)), "".join(shown)
 
 
+def executed(python, name, *before):
+    """The cells with code of a notebook after its execution, by a command after these words."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [PACKAGE, os.environ.get("PYTHONPATH")])),
+           "JUPYTER_CONFIG_DIR": os.getcwd(), "JUPYTER_DATA_DIR": os.getcwd(), "IPYTHONDIR": os.getcwd()}
+    done = runner.run([*before, python, "-m", "nbconvert", "--to", "notebook", "--execute", "--output", "done.ipynb", name],
+                      env=env, seconds=300)
+    expect("all cells run", done.returncode == 0, done.stderr)
+    with open("done.ipynb", encoding="utf-8") as f:
+        return [cell for cell in json.load(f)["cells"] if cell["cell_type"] == "code"]
+
+
 def the_tutorial_runs_in_a_session():
     python = python_with_jupyter()
     for name in ("examples", "doc"):
         os.symlink(os.path.join(ROOT, name), name)
     shutil.copy(os.path.join(ROOT, "doc/tutorial.ipynb"), "tutorial.ipynb")
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [PACKAGE, os.environ.get("PYTHONPATH")])),
-           "JUPYTER_CONFIG_DIR": os.getcwd(), "JUPYTER_DATA_DIR": os.getcwd(), "IPYTHONDIR": os.getcwd()}
-    done = runner.run([f"{BUILD}/lull", "launch", python, "-m", "nbconvert", "--to", "notebook", "--execute",
-                       "--output", "done.ipynb", "tutorial.ipynb"], env=env, seconds=300)
-    expect("all cells run", done.returncode == 0, done.stderr)
-    with open("done.ipynb", encoding="utf-8") as f:
-        cells = [cell for cell in json.load(f)["cells"] if cell["cell_type"] == "code"]
+    cells = executed(python, "tutorial.ipynb", f"{BUILD}/lull", "launch")
     _, shown = outputs(cells[1])
     expect("the verdict and the page of a report", "prepares the batch itself" in shown and "srcdoc=" in shown, shown[:300])
     expect("SQL", "data_load" in outputs(cells[2])[0], outputs(cells[2]))
@@ -138,6 +172,36 @@ def the_tutorial_runs_in_a_session():
     expect("its report", os.path.exists("cell.lull"), os.listdir("."))
 
 
+HOLD = """import ctypes
+cu = ctypes.CDLL("libcuda.so.1")
+context, memory = ctypes.c_void_p(), ctypes.c_void_p()
+assert cu.cuInit(0) == 0 and cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cu.cuCtxSetCurrent(context) == 0
+assert cu.cuMemAlloc_v2(ctypes.byref(memory), 4096) == 0"""
+COPY = """%%lull -o held --no-page
+for i in range(30):
+    assert cu.cuMemcpyHtoD_v2(memory, bytes(4096), 4096) == 0"""
+
+
+def a_kernel_that_holds_the_gpu_is_recorded():
+    """Without a session: the kernel attaches to itself, and a cell that is run again replaces its report."""
+    python = python_with_jupyter()
+    if not runner.can(f"{BUILD}/lull", "attach"):
+        skip("programs that run must not be traced here (lull doctor says why)")
+    sources = [HOLD, "%load_ext lull", COPY, COPY, "import lull\nprint(len(lull.open('held.lull').copies))\nlull.open('held.lull')"]
+    cells = [{"cell_type": "code", "id": f"c{i}", "metadata": {}, "execution_count": None, "outputs": [], "source": text}
+             for i, text in enumerate(sources)]
+    with open("held.ipynb", "w", encoding="utf-8") as f:
+        json.dump({"cells": cells, "metadata": {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}},
+                   "nbformat": 4, "nbformat_minor": 5}, f)
+    cells = executed(python, "held.ipynb")
+    text, shown = outputs(cells[3])
+    expect("recorded in the kernel", "program of its own" not in text and "lull: held.lull" in text, text)
+    text, shown = outputs(cells[4])
+    expect("all copies of the last run", "30\n" in text, text)
+    expect("a report shows its page", "srcdoc=" in shown, shown[:300])
+
+
 if __name__ == "__main__":
     runner.main([a_report_is_its_verdict_and_its_page, names_of_files_are_text, words_after_the_magic_are_checked,
-                 a_cell_without_a_session_runs_apart, the_tutorial_runs_in_a_session], sys.argv[2:])
+                 a_report_object_shows_the_same, a_cell_whose_kernel_cannot_be_recorded_runs_apart,
+                 the_tutorial_runs_in_a_session, a_kernel_that_holds_the_gpu_is_recorded], sys.argv[2:])

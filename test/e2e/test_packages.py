@@ -8,6 +8,7 @@ Usage: test_packages.py BUILD [NAME...]
 """
 import csv
 import functools
+import glob
 import hashlib
 import base64
 import json
@@ -183,6 +184,36 @@ def an_unpacked_wheel_works():
         runner.expect("version", said.startswith(f"lull {VERSION} "), said)
 
 
+def pythons():
+    """One of each version from 3.9 to 3.14 that works: those of PATH, and those of pyenv, whose shims may stand for none."""
+    home = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+    folders = os.environ["PATH"].split(os.pathsep) + sorted(glob.glob(f"{home}/versions/*/bin"))
+    for n in range(9, 15):
+        paths = [path for path in (os.path.join(folder, f"python3.{n}") for folder in folders) if os.access(path, os.X_OK)]
+        yield from [path for path in paths if run(path, "-c", "import ctypes, zlib", check=False).returncode == 0][:1]
+
+
+def each_python_uses_the_wheel():
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(made("make-wheel")) as wheel:
+            wheel.extractall(folder)
+        report = os.path.join(ROOT, "examples/reports/sync_item.lull")
+        code = ("import sys, lull, lull.loggers, lull._notebook\nr = lull.open(sys.argv[1])\n"
+                "print(r.why().first, len(list(r.kernels)) == len(r.kernels) > 0, len(lull.loggers.steps(r)) > 0)")
+        marks = "import lull\nfor i in range(3): lull.step()\nwith lull.range('mine'): pass"
+        tried = list(pythons())
+        for python in tried:
+            got = run(python, "-W", "ignore", "-c", code, report, env={"PYTHONPATH": folder}, cwd="/")
+            runner.expect(python, got.stdout.split() == ["host-sync", "True", "True"], got.stdout + got.stderr)
+            out = os.path.join(folder, "r.lull")
+            run(python, "-m", "lull", "profile", "-q", "-f", "-s", "none", "-o", out, python, "-c", marks, env={"PYTHONPATH": folder})
+            n = run(python, "-m", "lull", "query", "-f", "csv:nohdr", out, "SELECT count(*) FROM ranges WHERE name = 'mine'",
+                    env={"PYTHONPATH": folder}).stdout
+            runner.expect(f"the range of {python}", n.strip() == "1", n)
+        if not tried:
+            runner.skip("there is no python3.9 to python3.14")
+
+
 def hooks_come_with_the_wheel():
     """A Python program that is recorded by an installed command finds steps of the package."""
     with tempfile.TemporaryDirectory() as folder:
@@ -236,9 +267,13 @@ def dpkg_installs_and_removes_the_deb():
                           if "/var" not in where + "/" + name)
 
         before = files()
-        words = ["dpkg", f"--root={root}", "--force-depends", "--force-architecture", f"--log={folder}/log"]
+        words = ["dpkg", f"--root={root}", "--force-depends", "--force-architecture", "--force-script-chrootless",
+                 f"--log={folder}/log"]
         runner.run([*words, "-i", made("make-deb")], check=True, stdin=subprocess.DEVNULL)
         runner.expect("the command", run(os.path.join(root, "usr/bin/lull"), "--version").stdout.startswith("lull "))
+        path = os.path.join(root, "usr/lib/python3/dist-packages")
+        run(PYTHON, "-c", "import lull; lull.Report", env={"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": ""}, cwd="/")
+        runner.expect("Python compiled it", os.path.isdir(os.path.join(root, "usr/lib/lull/python/lull/__pycache__")))
         runner.run([*words, "--purge", "lull"], check=True, stdin=subprocess.DEVNULL)
         runner.expect("nothing is left", files() == before, files())
 
@@ -278,6 +313,7 @@ TESTS = (
     pip_installs_the_wheel,
     pip_uninstalls_the_wheel,
     an_unpacked_wheel_works,
+    each_python_uses_the_wheel,
     hooks_come_with_the_wheel,
     the_deb_works_where_it_is_unpacked,
     dpkg_installs_and_removes_the_deb,

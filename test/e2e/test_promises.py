@@ -7,6 +7,7 @@ Usage: test_promises.py BUILD [NAME...]
 A file of test/promises is an AREA. Text before its first block is a comment. A block is one case, AREA/TITLE:
 
     ## What a person wants to do, in one sentence
+    = G12 B3                                   # the things of INDEX.tsv that it shows
     ? command                                  # why the block is skipped where this command fails
     $ lull stats -r steps torch/train.lull
     what it prints, errors included
@@ -59,10 +60,12 @@ class Command:
 
 class Block:
     def __init__(self, title):
-        self.title, self.needs, self.commands = title, [], []
+        self.title, self.shows, self.needs, self.commands = title, [], [], []
 
     def add(self, line):
-        if line.startswith("? "):
+        if line.startswith("= ") and not self.commands:
+            self.shows += line[2:].split()
+        elif line.startswith("? "):
             self.needs.append(line[2:])
         elif line.startswith("$ "):
             self.commands.append(Command(line[2:]))
@@ -263,6 +266,19 @@ def a_block_without_a_command_fails():
     expect("a program for the shell", not outcome("## x\n$ cat <<END\n> a\n> b\n> END\na\nb\n"))
 
 
+def every_thing_is_shown_and_every_promise_shows_one():
+    with open(os.path.join(ROOT, "test/promises/INDEX.tsv"), encoding="utf-8") as f:
+        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
+    things = [row[0] for row in rows]
+    expect("a name and a thing on each line", all(len(row) == 2 and all(row) for row in rows), rows)
+    expect("each has a name of its own", len(things) == len(set(things)), things)
+    shown = {thing for area in AREAS for block in area.blocks for thing in block.shows}
+    expect("things that no promise shows", not set(things) - shown, set(things) - shown)
+    expect("things that are not in the table", not shown - set(things), shown - set(things))
+    without = [f"{area.name}/{block.title}" for area in AREAS for block in area.blocks if not block.shows]
+    expect("promises that show nothing of the table", not without, without)
+
+
 def titles_are_different():
     names = [runner.slug(f"{area.name}/{block.title}") for area in AREAS for block in area.blocks]
     twice = {name for name in names if names.count(name) > 1}
@@ -270,7 +286,8 @@ def titles_are_different():
 
 
 AREAS = [Area(path) for path in FILES]
-ITSELF = [a_wrong_line_fails, a_wrong_status_fails, a_block_without_a_command_fails, titles_are_different]
+ITSELF = [a_wrong_line_fails, a_wrong_status_fails, a_block_without_a_command_fails, every_thing_is_shown_and_every_promise_shows_one,
+          titles_are_different]
 
 
 def main():

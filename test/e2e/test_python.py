@@ -617,6 +617,23 @@ with lull.range("block"):
         runner.expect("ranges", [n for n in names if n in ("alone", "named", "block")] == ["alone", "block", "named"], names)
 
 
+def a_folder_of_this_name_is_not_the_package():
+    """Such as a checkout of lull beside the program; a package of the program is."""
+    code = "import lull\nlull.step()\nwith lull.range('mine'): pass\nlull.step()"
+    with tempfile.TemporaryDirectory() as folder:
+        script, out = os.path.join(folder, "marks.py"), os.path.join(folder, "r.lull")
+        with open(script, "w", encoding="utf-8") as f:
+            f.write(code)
+        os.makedirs(os.path.join(folder, "lull/python"))
+        command("profile", "-o", out, "-s", "none", PYTHON, script)
+        runner.expect("the range", "mine" in set(opened(out).ranges["name"]))
+        with open(os.path.join(folder, "lull/__init__.py"), "w", encoding="utf-8") as f:
+            f.write("def step(): pass\nclass range:\n    def __init__(self, name): print('their own')\n"
+                    "    def __enter__(self): pass\n    def __exit__(self, *exc): pass\n")
+        said = command("profile", "-f", "-o", out, "-s", "none", PYTHON, script)
+        runner.expect("a package of the program", "their own" in said, said)
+
+
 def a_program_records_a_part_of_itself():
     code = """
 import sys, lull
@@ -631,7 +648,7 @@ with lull.profile():
     try:
         with lull.profile("second.lull"):
             pass
-    except RuntimeError as error:
+    except lull.RecordError as error:
         print(error)
 """
     with tempfile.TemporaryDirectory() as folder:
@@ -641,8 +658,86 @@ with lull.profile():
         lines = got.stdout.splitlines()
         runner.expect("the report of the part", lines[0] == os.path.join(os.path.realpath(folder), "first.lull"), lines)
         runner.expect("what is on cannot be started", "recording" in lines[1], lines)
-        alone = python("import lull\nwith lull.profile('x.lull') as p: pass\nprint(p.path)", cwd=folder)
-        runner.expect("without lull launch nothing happens", alone.stdout.strip() == "None", alone.stdout + alone.stderr)
+
+
+def a_program_that_lull_did_not_start_records_itself():
+    """It attaches to itself, twice; marks of the package reach the recordings, and those alone."""
+    if not runner.can(os.path.join(BUILD, "lull"), "attach"):
+        runner.skip("programs that run must not be traced here (lull doctor says why)")
+    code = """
+import os, threading, time, lull
+with lull.profile("first.lull") as part:
+    lull.step()
+    with lull.record("inside"):
+        sum(range(1000))
+    lull.step()
+with lull.record("outside"):
+    pass
+print(part.path)
+report = part.open()
+assert set(report.ranges["name"]) == {"inside"} and list(report.steps["number"]) == [0, 1]
+assert [p["pid"] for p in report.info["processes"]] == [os.getpid()], report.info["processes"]
+
+@lull.profile("second.lull")
+def again():
+    with lull.range("again"):
+        try:
+            with lull.profile("third.lull"):
+                pass
+        except lull.RecordError as error:
+            print(error)
+again()
+assert list(lull.open("second.lull").ranges["name"]) == ["again"]
+try:
+    again()
+except lull.RecordError as error:
+    print(error)
+# The last thread of the agent says that it leaves a moment before it ends.
+while len(os.listdir("/proc/self/task")) > 1:
+    time.sleep(0.01)
+assert lull._agent is None
+print([t.name for t in threading.enumerate()])
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        got = python("import warnings\nwarnings.simplefilter('ignore')\n" + code, cwd=folder)
+        runner.expect("status", got.returncode == 0, got.stdout + got.stderr)
+        path, twice, exists, threads = got.stdout.splitlines()
+        runner.expect("the report of the part", path == os.path.join(os.path.realpath(folder), "first.lull"), path)
+        runner.expect("what is recorded", twice.startswith("lull.profile: process ") and "recorded by lull already" in twice, twice)
+        runner.expect("what is there already", "second.lull exists already" in exists, exists)
+        runner.expect("no thread stays", threads == "['MainThread']", threads)
+
+
+def a_program_that_ignores_ctrl_c_records_itself():
+    """As scripts start programs in the background; the recorder, its child, ignores it as well."""
+    if not runner.can(os.path.join(BUILD, "lull"), "attach"):
+        runner.skip("programs that run must not be traced here (lull doctor says why)")
+    code = """
+import signal, warnings
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+warnings.simplefilter("ignore")
+import lull
+with lull.profile("first.lull") as part:
+    lull.step()
+print(len(part.open().steps))
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        got = python(code, cwd=folder)
+        runner.expect("a step", got.returncode == 0 and got.stdout == "1\n", got.stdout + got.stderr)
+
+
+def what_cannot_be_recorded_is_an_error():
+    """With the sentence of the command, whichever that is."""
+    code = "import lull\ntry:\n    with lull.profile('x.lull'): print('inside')\nexcept lull.Error as e: print(type(e).__name__, e)"
+    with tempfile.TemporaryDirectory() as folder:
+        refuses = os.path.join(folder, "refuses")
+        with open(refuses, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\necho 'lull attach: not in this house' >&2\nexit 1\n")
+        os.chmod(refuses, 0o755)
+        got = python(code, cwd=folder, env={"LULL_COMMAND": refuses})
+        runner.expect("refused", got.stdout.strip() == "RecordError lull.profile: not in this house", got.stdout + got.stderr)
+        got = python(code, cwd=folder, env={"LULL_COMMAND": os.path.join(folder, "absent")})
+        runner.expect("no command", got.stdout.startswith("RecordError ") and "absent" in got.stdout, got.stdout + got.stderr)
 
 
 TESTS = (
@@ -669,7 +764,11 @@ TESTS = (
     the_examples_of_the_package_hold,
     a_program_that_only_marks_loads_little,
     ranges_are_decorators,
+    a_folder_of_this_name_is_not_the_package,
     a_program_records_a_part_of_itself,
+    a_program_that_lull_did_not_start_records_itself,
+    a_program_that_ignores_ctrl_c_records_itself,
+    what_cannot_be_recorded_is_an_error,
 )
 
 if __name__ == "__main__":

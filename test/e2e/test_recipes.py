@@ -4,7 +4,7 @@
 Blocks that begin with "```sh run" are run. So are those of tools that are missing here (docker, srun, a cluster), with a
 stand-in that does what the tool does to the command: it drops its own options, and sets the variables that it documents.
 Paths that exist only there (/opt/lull, /shared, /results) are those of the test. Every block is at least read by the shell,
-or as YAML or Python.
+or as YAML or Python. tools/test-recipes runs those of Slurm, torchrun and Docker with the real tools.
 Usage: test_recipes.py BUILD [NAME...]
 """
 import ast
@@ -135,7 +135,7 @@ def what_docker_starts_works():
     prepare()
     stand_in("docker", 'while [ "$1" != pytorch/pytorch ]; do shift; done\nshift\nexec "$@"\n')
     for text in blocks("sh", "docker"):
-        expect("only rights differ", re.search(r"--shm-size 1g.*-w /work pytorch/pytorch", text, re.S), text)
+        expect("only rights differ", re.search(r"--shm-size 1g.*-w /app pytorch/pytorch", text, re.S), text)
         sh(text)
         expect("a report", os.path.exists("run.lull"))
         os.remove("run.lull")

@@ -176,6 +176,16 @@ def lull_alone_tells_of_the_last_report():
         runner.expect("what is next", "lull view newest.lull lull diff old.lull newest.lull lull help" in text, text)
 
 
+def lull_alone_tells_why_there_is_no_verdict():
+    """Within the terminal; and it does not advise to ask again."""
+    with tempfile.TemporaryDirectory() as folder:
+        runner.run([LULL, "profile", "-q", "-s", "none", "-t", "none", "-o", "r", "true"], cwd=folder, check=True)
+        lines = typed([LULL], [], folder).decode().splitlines()
+        runner.expect("the reason", "no GPU work in the recording" in " ".join(lines), lines)
+        runner.expect("no line is too long", max(map(len, lines)) <= 80, lines)
+        runner.expect("what is next", "  lull info r.lull" in lines and not any("lull why" in line for line in lines), lines)
+
+
 def lull_alone_shows_its_commands_without_a_report():
     with tempfile.TemporaryDirectory() as folder:
         runner.expect("an empty folder", "usage: lull COMMAND" in typed([LULL], [], folder).decode())
@@ -195,6 +205,7 @@ TESTS = (
     fish_completes,
     zsh_completes,
     lull_alone_tells_of_the_last_report,
+    lull_alone_tells_why_there_is_no_verdict,
     lull_alone_shows_its_commands_without_a_report,
 )
 

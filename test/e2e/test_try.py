@@ -88,9 +88,7 @@ class Case(unittest.TestCase):
         return found["tried"][0]
 
 
-class Remedies(Case):
-    """Each changes the step by what the clock says, and tells where."""
-
+class Direct(Case):
     def direct(self, script, *remedies, trouble=()):
         """What one run writes about itself, as lull try would start it: lines by their letter."""
         file = self.write("train.py", script)
@@ -107,6 +105,10 @@ class Remedies(Case):
                     found.setdefault(line[0], []).append(line[2:].rstrip("\n"))
         self.assertEqual(found.get("t", []), list(trouble))
         return found
+
+
+class Remedies(Direct):
+    """Each changes the step by what the clock says, and tells where."""
 
     def gains(self, remedy, script, before, after, text):
         plain, changed = self.direct(script, ""), self.direct(script, remedy)
@@ -276,6 +278,142 @@ class Results(Case):
         self.assertIn("33.00 ms a step", done.stdout)
 
 
+class Saved(Direct):
+    """What programs do with a file that they have saved works as without lull try, also while another thread writes it."""
+
+    HEAD = """
+import glob, io, os, pathlib, shutil, tempfile, threading
+from os import replace
+import torch
+class Word(str):
+    # The file is not complete at once.
+    def __repr__(self):
+        threading.Event().wait(0.01)
+        return "word"
+def save(path):
+    torch.save({Word("a"): 1, Word("b"): 2}, path)
+def text(path):
+    with open(path) as f:
+        return f.read()
+WHOLE = "[word, word]"
+"""
+    WAYS = {
+        "open": "save(P); assert text(P) == WHOLE; assert io.open(P, 'rb').read() == WHOLE.encode()",
+        "write again": "save(P); open(P, 'w').close(); assert text(P) == ''; open(P, 'a').write('x'); assert text(P) == 'x'",
+        "sync": "save(P)\nfd = os.open(P, os.O_RDONLY)\nos.fsync(fd)\nassert os.read(fd, 99) == WHOLE.encode()\nos.close(fd)",
+        "replace": "save(P + '.part'); replace(P + '.part', P); assert text(P) == WHOLE; assert not os.path.exists(P + '.part')",
+        "rename by names": "save(P + 'x'); os.rename(src=P + 'x', dst=P); assert text(P) == WHOLE",
+        "a name that is free again": "save(P); os.rename(P, P + '1'); save(P); os.rename(P, P + '2'); assert text(P + '1') == text(P + '2')",
+        "look": "save(P); assert os.stat(P).st_size == os.path.getsize(P) == os.lstat(P).st_size == len(WHOLE)\n"
+                "assert os.path.isfile(P) and not os.path.islink(P) and os.access(P, os.R_OK) and os.path.samefile(P, P)",
+        "change": "save(P); os.chmod(P, 0o600); os.utime(P, (1, 2)); os.truncate(P, 3); assert os.stat(P).st_mtime != 2; assert text(P) == '[wo'",
+        "list": "save(P)\nassert 'c.pt' in os.listdir(F) and P in [e.path for e in os.scandir(F)] and glob.glob(F + '/*.pt') == [P]\n"
+                "assert [f for _, _, f in os.walk(F)] == [['c.pt']]\nassert [e.stat().st_size for e in os.scandir(F) if e.is_file()] == [12]",
+        "remove": "save(P); os.remove(P); assert not os.path.exists(P) and os.listdir(F) == []\n"
+                  "save(P); assert text(P) == WHOLE; os.unlink(P); assert not os.access(P, os.R_OK)\n"
+                  "try:\n    open(P)\n    assert False\nexcept FileNotFoundError as e:\n    assert e.filename == P",
+        "copy": "save(P); shutil.copy(P, P + '1'); shutil.copy2(P, P + '2'); assert text(P + '1') == text(P + '2') == text(P) == WHOLE",
+        "move": "save(P); shutil.move(P, P + '1'); assert text(P + '1') == WHOLE; assert not os.path.exists(P)",
+        "pathlib": "q = pathlib.Path(P); save(q); assert q.exists() and q.stat().st_size == 12 and q.read_text() == WHOLE\n"
+                   "assert list(q.parent.iterdir()) == [q] == list(q.parent.glob('*.pt')) == list(q.parent.rglob('c.*'))\n"
+                   "r = q.rename(q.with_suffix('.old')); assert r.read_bytes() == WHOLE.encode() and not q.exists()\n"
+                   "save(q); q.replace(r); assert r.resolve().is_file(); r.unlink(); assert not r.exists(); r.unlink(missing_ok=True)",
+        "by a class": "class Files:\n    see, give, drop, all, to = os.stat, open, os.remove, os.listdir, os.rename\nfiles = Files()\nsave(P)\n"
+                      "assert files.see(P).st_size == 12 and files.give(P).read() == WHOLE and files.all(F) == ['c.pt']\n"
+                      "files.to(P, P + '1'); files.drop(P + '1'); assert files.all(F) == []",
+        "load": "save(P); assert torch.load(P) == WHOLE; assert torch.load(open(P).name) == WHOLE",
+        "link": "save(P); os.link(P, P + '1'); os.symlink('c.pt', P + '2'); os.remove(P + '1'); assert text(P + '2') == WHOLE\n"
+                "assert os.path.islink(P + '2'); os.unlink(P + '2'); assert text(P) == WHOLE",
+        "a folder that gets its name last": "os.mkdir(F + '/part'); save(F + '/part/c.pt'); os.rename(F + '/part', F + '/step'); "
+                                            "assert text(F + '/step/c.pt') == WHOLE; assert os.listdir(F) == ['step']",
+        "a folder that is removed": "os.mkdir(F + '/s'); save(F + '/s/c.pt'); shutil.rmtree(F + '/s'); assert not os.path.exists(F + '/s/c.pt')",
+        "a folder that is copied": "os.mkdir(F + '/s'); save(F + '/s/c.pt'); shutil.copytree(F + '/s', F + '/t'); assert text(F + '/t/c.pt') == WHOLE",
+        "another way to the folder": "os.symlink(F, F + '.way'); save(F + '.way/c.pt'); assert text(P) == WHOLE; os.remove(F + '.way')",
+        "a folder that is missing": "try:\n    save(F + '/none/c.pt')\n    assert False\nexcept FileNotFoundError as e:\n    assert e.filename == F + '/none/c.pt'",
+        "a temporary file": "f = tempfile.NamedTemporaryFile(dir=F); save(f.name); assert os.path.getsize(f.name) == 12; assert f.read() == WHOLE.encode()",
+        "to its place from a temporary file": "fd, name = tempfile.mkstemp(dir=F)\nos.close(fd)\nsave(name)\nos.replace(name, P)\n"
+                                              "assert text(P) == WHOLE; assert os.listdir(F) == ['c.pt']",
+        "old ones are removed": "for i in range(6):\n    save(F + f'/{i}.part')\n    os.replace(F + f'/{i}.part', F + f'/{i}.pt')\n"
+                                "    [os.remove(old) for old in sorted(glob.glob(F + '/*.pt'))[:-2]]\nassert sorted(os.listdir(F)) == ['4.pt', '5.pt']",
+    }
+
+    def ways(self, folder, *remedies):
+        for what, lines in self.WAYS.items():
+            with self.subTest(what):
+                script = self.HEAD + f"{folder}\nP = F + '/c.pt'\n{lines}\n"
+                yield what, script, self.direct(script, *remedies)
+
+    def test_as_without_lull(self):
+        for what, script, _ in self.ways("F = tempfile.mkdtemp()"):
+            done = runner.run([PYTHON, self.path("train.py")], env=self.env(), cwd=self.folder.name)
+            self.assertEqual(done.returncode, 0, what + done.stderr)
+
+    def check(self, *remedies):
+        for what, _, found in self.ways("F = os.path.abspath('mine')\nshutil.rmtree(F, ignore_errors=True)\nos.mkdir(F)", *remedies):
+            left = [name for _, _, names in os.walk(self.path("mine")) for name in names]
+            self.assertEqual(left, [], "nothing is written where the program thinks it is")
+            if "is missing" not in what and what != "a temporary file":
+                self.assertTrue(found.get("k"), "the answer says so")
+
+    def test_in_a_folder_of_the_user(self):
+        self.check()
+
+    def test_while_another_thread_writes(self):
+        self.check("async-save")
+
+    def test_a_temporary_folder_stays(self):
+        for remedies in ((), ("async-save",)):
+            for _, _, found in self.ways("F = tempfile.mkdtemp()", *remedies):
+                self.assertNotIn("k", found)
+
+    def test_the_files_of_the_user_stay(self):
+        os.mkdir(self.path("mine"))
+        names = ("c.pt", "best.pt", "moved.pt", "linked.pt")
+        for name in names:
+            self.write("mine/" + name, "precious")
+        self.direct(self.HEAD + """
+F = 'mine'
+save(F + '/c.pt')
+shutil.copy(F + '/c.pt', F + '/best.pt')
+assert text(F + '/best.pt') == WHOLE
+os.remove(F + '/best.pt')
+assert not os.path.exists(F + '/best.pt') and 'best.pt' not in os.listdir(F)
+os.rename(F + '/c.pt', F + '/moved.pt')
+assert text(F + '/moved.pt') == WHOLE and not os.path.exists(F + '/c.pt')
+try:
+    os.link(F + '/moved.pt', F + '/linked.pt')
+    assert False
+except FileExistsError:
+    pass
+open(F + '/c.pt', 'w').close()
+""", "async-save")
+        for name in names:
+            with open(self.path("mine/" + name), encoding="utf-8") as f:
+                self.assertEqual(f.read(), "precious", name)
+
+    def test_checkpoints_of_a_careful_program(self):
+        # As load_forecaster.py of the corpus does it.
+        script = "import atexit, os, shutil, tempfile\n" + LOOP.replace("for i, batch", "START\nfor i, batch") + """
+    path = os.path.join(folder, f'{i}.pt')
+    torch.save({'step': i}, path + '.part')
+    fd = os.open(path + '.part', os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+    os.replace(path + '.part', path)
+"""
+        for start in ("folder = tempfile.mkdtemp()\natexit.register(shutil.rmtree, folder)", "folder = 'out'\nos.makedirs(folder, exist_ok=True)"):
+            found = self.try_it(script.replace("START", start), "--only", "async-save,fused-optimizer")
+            self.assertIn(found["tried"][0]["verdict"], ("none", "unsure", "gain"), found)
+            self.assertEqual(found["tried"][1]["verdict"], "gain")
+        self.assertEqual(os.listdir(self.path("out")), [])
+
+    def test_temporary_files_of_one_run_are_not_those_of_another(self):
+        script = "import atexit, os, shutil, tempfile\nfolder = tempfile.mkdtemp()\natexit.register(shutil.rmtree, folder)\n" + LOOP + \
+            "    torch.save({'step': i}, folder + '/c.pt')\n"
+        found = self.try_it(script, "--only", "fused-optimizer")
+        self.assertEqual((found["forked_runs"], found["not_forked"], found["tried"][0]["verdict"]), (0, "it has made temporary files", "gain"))
+
+
 class Hostile(Case):
     def why(self, script, *options):
         entry = self.one(script, *options)
@@ -441,6 +579,56 @@ class Written(Case):
         self.assertRegex(done.stdout, r"as it is +\d+\.\d+ ms a run   \(\d runs, \+-")
 
 
+class Stepless(Case):
+    """Programs of PyTorch whose loops call nothing that the hooks know: whole runs are compared, less their start."""
+
+    # As block_norms.py of the corpus: operators alone.
+    LOOP = """
+import os, sys
+import torch
+for i in range(60):
+    torch._clock.spend(10 if 'QUICK' in os.environ else 20)
+print('mean', os.environ.get('MEAN', 0.5))
+"""
+
+    def test_whole_runs_are_compared(self):
+        found = self.try_it(self.LOOP, "--env", "QUICK=1", "--env", "MEAN=0.7", "--only", "cudnn-benchmark,fused-optimizer")
+        self.assertEqual((found["steps"], found["baseline"]["step_ns"]), (0, 1200e6))
+        self.assertEqual({e["remedies"][0]: e["verdict"] for e in found["tried"]},
+                         {"QUICK=1": "gain", "MEAN=0.7": "differs", "cudnn-benchmark": "none", "fused-optimizer": "nothing to change"})
+        best = found["tried"][found["best"]]
+        self.assertEqual((best["remedies"], best["gain"]["ratio"], best["difference"]), (["QUICK=1"], 2, 0))
+        self.assertGreater(found["forked_runs"], 0)
+
+    def test_the_start_does_not_count(self):
+        # Also where runs are not forked: the clock of the stand-in knows nothing of what came before it.
+        for before in ("", "import socket\ns = socket.socket()\n"):
+            found = self.try_it(before + self.LOOP, "--env", "QUICK=1")
+            self.assertEqual((found["baseline"]["step_ns"], found["tried"][0]["gain"]["ratio"]), (1200e6, 2))
+            self.assertEqual(found["forked_runs"] == 0, bool(before))
+
+    def test_the_answer_says_so(self):
+        done = self.run_try(self.LOOP, "-q", "--env", "QUICK=1")
+        self.assertIn("as it is                1.20 s a run   (", done.stdout)
+        self.assertIn("No steps were found, so whole runs are compared, from where PyTorch is loaded.", " ".join(done.stdout.split()))
+        self.assertIn("same outputs to the bit", done.stdout)
+
+    def test_a_model_that_is_called_without_an_end_of_a_step(self):
+        script = LOOP.replace("    loss.backward()\n    opt.step()\n", "").replace("for i, batch in enumerate(loader):", "for batch in range(9):")
+        found = self.try_it(script, "--only", "compile")
+        self.assertEqual((found["steps"], found["baseline"]["step_ns"], found["tried"][0]["step_ns"]), (0, 54e6, 9e6))
+
+    def test_with_steps_nothing_changes(self):
+        # A remedy with which the program ends without a step has failed.
+        script = "import os, sys\n" + LOOP.replace("model = Model()", "if 'BAD' in os.environ:\n    sys.exit(0)\nmodel = Model()")
+        found = self.try_it(script, "--env", "BAD=1")
+        self.assertEqual((found["steps"], found["tried"][0]["why"]), (40, "it ended after 0 steps"))
+
+    def test_a_program_that_ends_at_once(self):
+        script = "import os\n" + self.LOOP.replace("print(", "sys.stdout.flush()\nprint(") + "sys.stdout.flush()\nos._exit(0)\n"
+        self.assertEqual(self.try_it(script, "--env", "QUICK=1")["tried"][0]["gain"]["ratio"], 2)
+
+
 class Served(Case):
     """A server, and a client that asks it."""
     SERVER = """
@@ -493,12 +681,18 @@ class BadInput(Case):
     def test_no_steps(self):
         self.says("no steps found", "--only", "no-gc", script="print(1)\n")
 
-    def test_one_step(self):
-        self.says("the program ended after 1 step;", "--only", "no-gc", script=LOOP.replace("1000", "1"))
+    def test_few_steps(self):
+        self.says("the program ended after 2 steps;", "--only", "no-gc", script=LOOP.replace("1000", "2"))
 
     def test_a_program_that_fails_by_itself(self):
         self.says("the program fails by itself, with status 1: ValueError: planned", "--only", "no-gc",
                   script=LOOP + "    raise ValueError('planned')\n")
+
+    def test_a_program_that_misses_a_file_is_not_blamed(self):
+        # What other programs do with the file cannot be changed.
+        self.says("status 1: subprocess.CalledProcessError: Command '['cat', 'c.pt']' returned non-zero exit status 1.; files that it saves "
+                  "are in a scratch folder meanwhile (c.pt), which may be why", "--only", "no-gc",
+                  script="import subprocess\n" + LOOP + "    torch.save({}, 'c.pt')\n    subprocess.run(['cat', 'c.pt'], check=True)\n")
 
     def test_a_remedy_that_does_not_exist(self):
         self.says("there is no remedy fused-optimiser; did you mean fused-optimizer?", "--only", "fused-optimiser", status=2)
@@ -718,7 +912,8 @@ class Simulated(Case):
         verdicts = {entry["remedies"][0]: entry["verdict"] for entry in found["tried"]}
         # It copies from pageable memory; it neither frees memory in its steps, nor has the device flags for waits.
         self.assertIn(verdicts["staged-copies"], ("gain", "none", "slower", "unsure"), found)
-        self.assertEqual(verdicts["alloc-pool"], "nothing to change")
+        # On a busy machine the short recording may not name what this one is for.
+        self.assertEqual(verdicts.get("alloc-pool", "nothing to change"), "nothing to change")
         for verdict in verdicts.values():
             self.assertIn(verdict, ("gain", "none", "slower", "unsure", "nothing to change"), found)
         self.assertEqual(os.listdir(self.scratch), [])

@@ -27,15 +27,18 @@ async function useLong(name, args) {
 }
 
 const FIXES = [[/pinned memory/, "--fixed"], [/another thread or process/, "--fixed"]];
-const first = (page) => /^ {2}([a-z-]+): [\d.]+ \S+\/step/m.exec(page)[1];
+
+// The causes of a page in its order: [name, fix].
+const causes = (page) => [...page.matchAll(/^ {2}([a-z-]+): [\d.]+ \S+\/step[^]*?Fix: (.*(?:\n {2}[a-z].*)*)/gm)].map((m) => [m[1], m[2]]);
 
 await useLong("profile", { command: ["train_cuda", "--steps=40"], output: "before" });
 const page = await use("why", { report: "before.lull" });
-const cause = first(page), fix = /Fix: (.*(?:\n {2}[a-z].*)*)/.exec(page)[1];
-console.log(`cause ${cause}`);
 assert.match(page, /2\. lull profile -o after train_cuda --steps=40/);
+// On a busy machine the first cause may be that others had its CPUs, which no change of the program helps.
+const [cause, fix] = causes(page).find(([, text]) => FIXES.some(([pattern]) => pattern.test(text))) ?? [];
+assert.ok(cause, `the agent knows how to do none of this:\n${page}`);
+console.log(`cause ${cause}`);
 const change = FIXES.find(([pattern]) => pattern.test(fix));
-assert.ok(change, `the agent does not know how to do this: ${fix}`);
 // Where the machine is too busy for a verdict, or was busier the second time, more steps give one, as the answer says.
 let proof = "";
 for (let steps = 40; steps <= 640 && !/: pass\]/.test(proof); steps *= 2) {

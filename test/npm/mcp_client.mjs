@@ -1,17 +1,18 @@
 // The official client of the Model Context Protocol against `lull mcp`: it lists and calls every tool.
 //
-// Usage: mcp_client.mjs ERA LULL FOLDER; ERA is legacy (initialize) or a revision such as 2026-07-28. FOLDER has
-// before.lull, after.lull, kernel.lull and serve.lull. Prints a line for each thing that holds; ends with status 1 at the first
-// that does not. The client checks each message by the schema of its revision.
+// Usage: mcp_client.mjs ERA LULL FOLDER PID; ERA is legacy (initialize) or a revision such as 2026-07-28. FOLDER has
+// before.lull, after.lull, kernel.lull and serve.lull; PID is a program to attach to, none where that is not
+// allowed. Prints a line for each thing that holds; ends with status 1 at the first that does not. The client checks each message by the schema of its revision.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
-const [era, lull, folder] = process.argv.slice(2);
+const [era, lull, folder, pid] = process.argv.slice(2);
 const CALLS = {
 	profile: { command: ["train_cuda", "--steps=10"], output: "again" },
+	attach: { pid: Number(pid), duration_s: 2, output: "attached" },
 	why: { report: "before.lull" },
 	try: { command: ["train_cuda", "--steps=100000"], env: ["CUDA_MODULE_LOADING=EAGER"], steps: 5, warmup: 1 },
 	diff: { before: "before.lull", after: "after.lull" },
@@ -28,7 +29,7 @@ const CALLS = {
 	job: { number: 1 },
 };
 const SAYS = {
-	profile: /pageable-copy/, why: /## Check/, try: /as it is .*ms a step/, diff: /step/, gate: /exit status 0: pass/, stats: /Step Summary/,
+	profile: /pageable-copy/, attach: /process \d+ continues/, why: /## Check/, try: /as it is .*ms a step/, diff: /step/, gate: /exit status 0: pass/, stats: /Step Summary/,
 	query: /"n"/, requests: /requests in/, timeline: /idle/, kernel: /SM/, info: /planted.py/, export: /before.jsonl/, page: /before.html/,
 	doctor: /CUDA/, job: /pageable-copy/,
 };
@@ -52,11 +53,16 @@ async function everyTool(client) {
 		for (const name of Object.keys(CALLS[tool.name]))
 			assert.ok(name in tool.inputSchema.properties, `${tool.name} ${name}`);
 		const result = await client.callTool({ name: tool.name, arguments: CALLS[tool.name] });
+		if (tool.name === "attach" && !pid) {
+			assert.ok(result.isError, text(result));
+			console.log("tool attach");
+			continue;
+		}
 		assert.ok(!result.isError, `${tool.name}: ${text(result)}`);
 		assert.match(text(result), SAYS[tool.name]);
 		console.log(`tool ${tool.name}`);
 	}
-	for (const name of ["again.lull", "before.jsonl", "before.html"])
+	for (const name of ["again.lull", ...(pid ? ["attached.lull"] : []), "before.jsonl", "before.html"])
 		assert.ok(fs.statSync(path.join(folder, name)).size > 1000, name);
 }
 

@@ -64,7 +64,7 @@ export async function againstMedian(ctx: Context, s: Selected): Promise<HTMLElem
   const self = answer?.steps.find((x) => x[1] <= (s.start + s.end) / 2 && x[2] > (s.start + s.end) / 2);
   if (!answer || !median || !self || self === median) return null;
   const names = ["computing", ...IDLE_FAMILIES];
-  const parts = names.map((name, ix) => ({ name, here: self[3 + ix], there: median[3 + ix] })).filter((p) => p.here || p.there);
+  const parts = names.map((name, ix) => ({ name, here: self[4 + ix], there: median[4 + ix] })).filter((p) => p.here || p.there);
   const [mine, other] = await Promise.all([receiptOf(app, { from: self[1], to: self[2] }), receiptOf(app, { from: median[1], to: median[2] })]).catch(() => [null, null]);
   const kernels = (r: typeof mine): number => r?.devices.reduce((n, d) => n + d.kernels.n, 0) ?? 0;
   const rows = parts.sort((a, b) => Math.abs(b.here - b.there) - Math.abs(a.here - a.there));

@@ -17,8 +17,10 @@ def apply(trial):
     last = [None]
 
     def wait():
-        if last[0] is not None:
-            last[0].join()
+        thread = last[0]
+        # The thread opens its own file.
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
             last[0] = None
 
     def copied(value, torch):
@@ -42,12 +44,14 @@ def apply(trial):
             if isinstance(obj, torch.nn.Module) or not isinstance(f, (str, os.PathLike)):
                 return original(obj, f, *args, **kwargs)
             # The file has its place before the program goes on, and may get another name at once.
-            f = trial.saves.keep(f)
+            place = trial.saves.keep(f)
+            if not trial.saves.has(f):
+                return original(obj, f, *args, **kwargs)
             trial.where("async-save", "save a copy, on a thread")
             trial.did("async-save")
             copy = copied(obj, torch)
             torch.cuda.is_initialized() and torch.cuda.current_stream().synchronize()
-            last[0] = threading.Thread(target=original.__wrapped__, args=(copy, f, *args), kwargs=kwargs)
+            last[0] = threading.Thread(target=original.__wrapped__, args=(copy, place, *args), kwargs=kwargs)
             last[0].start()
             return None
         load = torch.load

@@ -13,4 +13,4 @@ def apply(trial):
         if not torch.backends.cudnn.benchmark:
             torch.backends.cudnn.benchmark = True
             trial.did("cudnn-benchmark")
-    trial.each_step.append(change)
+    trial.set_switch(change)

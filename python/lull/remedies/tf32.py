@@ -17,4 +17,4 @@ def apply(trial):
             return
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         trial.did("tf32")
-    trial.each_step.append(change)
+    trial.set_switch(change)

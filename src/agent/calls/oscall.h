@@ -76,7 +76,7 @@ void lull_osrt_withdraw(void);
 
 /*
  * Nothing is recorded any more: let calls of the program tell sources that it is in no call of a
- * library (lull_sources_passed()). Wrappers are taken out of CUDA's own libraries before.
+ * library (lull_sources_calls()). Wrappers are taken out of CUDA's own libraries before.
  */
 void lull_osrt_points(bool is_on);
 
@@ -84,7 +84,7 @@ void lull_osrt_points(bool is_on);
 static inline void lull_osrt_point(void)
 {
 	if (__builtin_expect(atomic_load_explicit(&lull_osrt.is_pointing, memory_order_relaxed), 0))
-		lull_sources_passed();
+		lull_sources_calls();
 }
 
 /* True if calls are to be timed. */

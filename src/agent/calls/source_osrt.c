@@ -16,6 +16,7 @@
  */
 #include "agent/calls/oscall.h"
 
+#include "agent/calls/came.h"
 #include "agent/python/gil.h"
 #include "agent/core/source.h"
 #include "agent/core/sys.h"
@@ -111,38 +112,88 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
 	errno = saved;
 }
 
-/*
- * The timed form of each call. Not inlined, so that a wrapper with nothing to time needs no frame.
- */
-#define OSCALL(ix, kind, nest, type, name, params, args, worth)                                   \
-	__attribute__((noinline)) type lull_timed_##name params                                   \
-	{                                                                                         \
-		struct lull_oscall call;                                                          \
-		u64 dur_ticks;                                                                    \
-		type r;                                                                           \
-                                                                                                  \
-		if (!lull_oscall_begin(&call, nest))                                              \
-			return lull_real.name args;                                               \
-		r = lull_real.name args;                                                          \
-		dur_ticks = lull_oscall_end(&call, nest);                                         \
-		if (__builtin_expect(dur_ticks >= lull_agent.control->osrt_threshold_ticks, 0)) { \
-			struct lull_wire_regs regs = LULL_CALLER_REGS();                          \
-			struct lull_wire_oscall e = { .head.a = ix,                               \
-						      .ret = (i64)r,                              \
-						      .arg = (i64)(worth) };                      \
-                                                                                                  \
-			lull_oscall_record(&call, dur_ticks, &e, &regs);                          \
-		}                                                                                 \
-		return r;                                                                         \
-	}
-#include "wire/osrt.def"
-#undef OSCALL
-
 enum {
 #define OSCALL(ix, kind, nest, type, name, params, args, worth) AT_##name = ix,
 #include "wire/osrt.def"
 #undef OSCALL
 };
+
+/*
+ * What a call tells about sockets; true if it is recorded however short it is, because requests are
+ * taken from it where nobody says more. Only what `ix` needs is compiled.
+ */
+static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_ticks,
+				const struct lull_wire_oscall *e)
+{
+	switch (ix) {
+	case AT_poll:
+	case AT_ppoll:
+	case AT___poll_chk:
+	case AT___ppoll_chk:
+	case AT_select:
+	case AT_pselect:
+	case AT_epoll_wait:
+	case AT_epoll_pwait:
+		if (e->ret > 0)
+			call->t->came.woke = call->start + dur_ticks;
+		return false;
+	case AT_accept:
+	case AT_accept4:
+		return e->ret >= 0 && lull_came_accepted(e->ret);
+	case AT_read:
+	case AT_readv:
+	case AT___read_chk:
+	case AT_recv:
+	case AT_recvfrom:
+	case AT_recvmsg:
+	case AT___recv_chk:
+	case AT___recvfrom_chk:
+		return e->ret > 0 && lull_came_read(call->t, e->arg);
+	case AT_write:
+	case AT_writev:
+	case AT_send:
+	case AT_sendto:
+	case AT_sendmsg:
+		return e->ret > 0 && lull_came_is_connection(e->arg);
+	case AT_close:
+		return lull_came_closed(e->arg, call->start);
+	default:
+		return false;
+	}
+}
+
+/*
+ * The timed form of each call. Not inlined, so that a wrapper with nothing to time needs no frame.
+ */
+#define OSCALL(ix, kind, nest, type, name, params, args, worth)                               \
+	__attribute__((noinline)) type lull_timed_##name params                               \
+	{                                                                                     \
+		struct lull_oscall call;                                                      \
+		u64 dur_ticks;                                                                \
+		bool is_needed;                                                               \
+		type r;                                                                       \
+                                                                                              \
+		if (!lull_oscall_begin(&call, nest))                                          \
+			return lull_real.name args;                                           \
+		r = lull_real.name args;                                                      \
+		dur_ticks = lull_oscall_end(&call, nest);                                     \
+		is_needed = note_sockets(                                                     \
+			ix, &call, dur_ticks,                                                 \
+			&(struct lull_wire_oscall){ .ret = (i64)r, .arg = (i64)(worth) });    \
+		if (__builtin_expect(dur_ticks >= lull_agent.control->osrt_threshold_ticks || \
+					     is_needed,                                       \
+				     0)) {                                                    \
+			struct lull_wire_regs regs = LULL_CALLER_REGS();                      \
+			struct lull_wire_oscall e = { .head.a = ix,                           \
+						      .ret = (i64)r,                          \
+						      .arg = (i64)(worth) };                  \
+                                                                                              \
+			lull_oscall_record(&call, dur_ticks, &e, &regs);                      \
+		}                                                                             \
+		return r;                                                                     \
+	}
+#include "wire/osrt.def"
+#undef OSCALL
 
 /*
  * Whether no handler of a signal calls it. A handler may have come while its thread was in the

@@ -5,11 +5,7 @@
 #include "agent/core/source.h"
 #include "agent/core/sys.h"
 
-/*
- * Of the first chunks of a process: two pages of the usual size hold what a program without events
- * has.
- */
-#define N_SHORT	    2u
+/* Of the first chunk of a thread: two pages of the usual size hold what a short thread has. */
 #define SHORT_BYTES 8192u
 
 __thread struct lull_thread *lull_self;
@@ -202,6 +198,15 @@ static struct lull_slot *take_slot(u32 *slot_ix)
 	return no_slot(LULL_ISSUE_too_many_threads);
 }
 
+/* One that no thread had: numbers in a row, spread over all bits, as hashes are. */
+static u64 new_salt(void)
+{
+	static _Atomic u64 n_salts;
+	u64 n = atomic_fetch_add_explicit(&n_salts, 1, memory_order_relaxed) + 1;
+
+	return lull_hash(&n, sizeof(n));
+}
+
 static struct lull_thread *attach(void)
 {
 	struct lull_thread *t;
@@ -217,10 +222,11 @@ static struct lull_thread *attach(void)
 	/* A block that nobody had is zero: short programs do not pay for its pages. */
 	if (t->slot) {
 		lull_thread_free_env(t); /* of an earlier session */
-		memset(t, 0, sizeof(*t));
+		memset(t, 0, LULL_THREAD_CLEARED);
 	}
 	t->slot = slot;
 	t->slot_ix = slot_ix;
+	t->salt = new_salt();
 	t->magic = LULL_WIRE_MAGIC;
 	lull_self = t;
 	if (has_end_key)
@@ -250,8 +256,7 @@ struct lull_thread *lull_thread_attach(void)
 
 void lull_thread_sync(struct lull_thread *t, u32 record)
 {
-	if (t->record)
-		memset(t->seen, 0, sizeof(t->seen));
+	t->salt = new_salt();
 	/* Ranges that were open before are not of this recording: their ends are ignored. */
 	memset(t->level, 0, sizeof(t->level));
 	t->capture = 0;
@@ -273,10 +278,13 @@ static bool populate(struct lull_chunk *c, u32 ix, u32 to_bytes)
 	return true;
 }
 
-/* The first chunks of a process get a part of their memory at first: most processes are short. */
-static u32 first_bytes(u32 ix)
+/*
+ * The first chunk of a thread gets a part of its memory at first: most processes are short, and so
+ * are the threads of servers that start one for each request.
+ */
+static u32 first_bytes(const struct lull_thread *t, u32 level)
 {
-	return ix < N_SHORT ? SHORT_BYTES : LULL_CHUNK_BYTES;
+	return t->stream[level].chunk ? LULL_CHUNK_BYTES : SHORT_BYTES;
 }
 
 /*
@@ -330,7 +338,7 @@ static struct lull_chunk *take_chunk(struct lull_thread *t, u32 level, u32 *ix)
 		return NULL;
 	}
 	/* Not by n_used: a later chunk may have got memory where this one did not, or not yet. */
-	if (!populate(c, *ix, first_bytes(*ix))) {
+	if (!populate(c, *ix, first_bytes(t, level))) {
 		lull_issue(LULL_ISSUE_no_memory, 1);
 		atomic_store_explicit(&c->state, LULL_CHUNK_FREE, memory_order_release);
 		atomic_fetch_add_explicit(&image->n_free, 1, memory_order_relaxed);

@@ -51,6 +51,9 @@ struct lull_ring_stream {
 	struct lull_chunk *chunk;
 };
 
+/* Whose a thread is, for those who call CUDA. */
+enum lull_role { LULL_ROLE_UNKNOWN = 0, LULL_ROLE_PROGRAM, LULL_ROLE_ENGINE, LULL_ROLE_AGENT };
+
 /*
  * What every event needs lies in the first two cache lines: a program whose own code fills the
  * caches pays for lines, not for instructions.
@@ -72,14 +75,26 @@ struct lull_thread {
 	struct lull_cuda_state cuda;
 	struct lull_ring_stream stream[2];
 	struct lull_slot *slot;
+	/*
+	 * Differs each time that `seen` begins anew, and so nothing that stands there from before
+	 * is found.
+	 */
+	u64 salt;
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
 	struct lull_torch_state torch;
 	struct lull_request_state request;
+	struct lull_came_state came;
 	struct lull_kernel_state kernel;
+	u32 role;	  /* enum lull_role, once it is looked up (cuda_attach.c) */
 	char **env;	  /* room for the environment of a child (process_exec.c), or NULL */
 	size_t env_bytes; /* of that */
-	u64 seen[LULL_N_SEEN];
+	/*
+	 * From here on nothing is cleared for the next thread that gets the block: servers start a
+	 * thread for each request, and it would take longer than all that such a thread records.
+	 */
+	u64 seen[LULL_N_SEEN]; /* of hashes, each with `salt` */
 };
+#define LULL_THREAD_CLEARED offsetof(struct lull_thread, seen)
 _Static_assert(offsetof(struct lull_thread, stream) + sizeof(struct lull_ring_stream) <= 128,
 	       "what every event needs lies in two cache lines");
 
@@ -208,8 +223,9 @@ static inline void lull_commit(struct lull_thread *t, u32 size_bytes)
 static inline bool lull_is_defined(const struct lull_thread *t, u64 hash)
 {
 	const u64 *set = &t->seen[hash % (LULL_N_SEEN / 2) * 2];
+	u64 entry = hash ^ t->salt;
 
-	return set[0] == hash || set[1] == hash;
+	return set[0] == entry || set[1] == entry;
 }
 
 /*
@@ -221,7 +237,7 @@ static inline void lull_remember(struct lull_thread *t, u64 hash)
 	u64 *set = &t->seen[hash % (LULL_N_SEEN / 2) * 2];
 
 	set[1] = set[0];
-	set[0] = hash;
+	set[0] = hash ^ t->salt;
 }
 
 /* The hash of a name, defined in this thread's stream. "" gives 0. */

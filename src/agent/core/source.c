@@ -92,6 +92,11 @@ void lull_sources_passed(void)
 	EACH(passed);
 }
 
+void lull_sources_calls(void)
+{
+	EACH(calls);
+}
+
 void lull_sources_flush(void)
 {
 	EACH(flush);

@@ -41,6 +41,8 @@ struct lull_source {
 	void (*ended)(void);
 	/* The program tells us something, in no call of a library. Often. */
 	void (*passed)(void);
+	/* It calls the C library, in no call of another one, perhaps to wait for a thread. */
+	void (*calls)(void);
 	/* The process ends by exit(): write what is held back. */
 	void (*flush)(void);
 	/* The same where no exit handlers run, legal in a signal handler and in a vfork child. */
@@ -67,6 +69,7 @@ void lull_sources_renewed(struct lull_thread *t);
 void lull_sources_began(void);
 void lull_sources_ended(void);
 void lull_sources_passed(void);
+void lull_sources_calls(void);
 void lull_sources_flush(void);
 void lull_sources_leave(void);
 void lull_sources_execs(void);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/decimal.h"
 #include "agent/core/sys.h"
 #include "base/time.h"
 #include "lull.h"
@@ -42,13 +43,9 @@ static void add_text(struct line *line, const char *text)
 
 static void add_number(struct line *line, u64 value)
 {
-	char digits[24], *at = digits + sizeof(digits) - 1;
+	char digits[LULL_DECIMAL_BYTES];
 
-	*at = '\0';
-	do
-		*--at = (char)('0' + value % 10);
-	while (value /= 10);
-	add_text(line, at);
+	add_text(line, lull_decimal(value, digits));
 }
 
 /* The letter, and one or two numbers; 0 is none. */

@@ -85,6 +85,11 @@ struct lull_torch_state {
 	struct lull_open_op ops[LULL_N_OPEN_OPS];
 };
 
+/* came: what the thread knows of descriptors (came.h). */
+struct lull_came_state {
+	u64 woke; /* when a wait for some last found one ready, 0 = never */
+};
+
 /* request */
 struct lull_request_state {
 	u16 level;   /* of LULL_DOMAIN_REQUEST: how many requests the thread works for */

@@ -4,6 +4,7 @@
 
 #include "agent/cuda/cuda.h"
 #include "agent/cuda/cupti.h"
+#include "agent/core/decimal.h"
 
 #define N_CONTEXTS 16u
 
@@ -40,20 +41,16 @@ static void set_data_path(struct lull_kprof *p, u64 ordinal)
 {
 	const struct lull_kwish *wish = &lull_agent.control->kernels;
 	const char *rank = getenv("RANK");
-	char digits[24];
-	size_t n, i = sizeof(digits);
+	char digits[LULL_DECIMAL_BYTES];
+	size_t n;
 
 	if (!*wish->data_folder)
 		return;
-	digits[--i] = '\0';
-	do
-		digits[--i] = (char)('0' + ordinal % 10);
-	while ((ordinal /= 10) != 0);
 	n = put_text(p->data_path, 0, sizeof(p->data_path), wish->data_folder);
 	n = put_text(p->data_path, n, sizeof(p->data_path), "/");
 	n = put_text(p->data_path, n, sizeof(p->data_path), rank ? rank : "0");
 	n = put_text(p->data_path, n, sizeof(p->data_path), "-");
-	put_text(p->data_path, n, sizeof(p->data_path), digits + i);
+	put_text(p->data_path, n, sizeof(p->data_path), lull_decimal(ordinal, digits));
 	p->pass_ix = wish->pass_ix;
 }
 

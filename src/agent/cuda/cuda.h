@@ -183,6 +183,12 @@ void lull_cuda_stay_idle(void);
 void lull_cuda_detach_here(void);
 void lull_cuda_detach_now(void);
 
+/* The same where the thread may be about to wait for another one. */
+void lull_cuda_detach_waiting(void);
+
+/* Whether several threads call CUDA, so that there is hardly a moment to detach. */
+bool lull_cuda_is_crowded(void);
+
 /*
  * The program does something that makes detaching unsafe: permanently; while it captures a graph.
  */
@@ -195,6 +201,9 @@ void lull_cuda_forget_captures(void); /* their ends will not be seen */
 
 /* Never detach again; if a thread is detaching, wait until it is done, a second at most. */
 void lull_cuda_keep_attached(void);
+
+/* Whether a thread is in this call, as far as is known; also through one of the runtime's. */
+bool lull_cuda_is_in_call(u32 domain, u32 cbid);
 
 /* A call starts or ends while nothing is recorded; `call` says which. */
 void lull_cuda_follow_call(union lull_cuda_key call, bool is_end);

@@ -13,15 +13,19 @@
  * Detaching:  where the program calls the agent outside of CUDA calls: at the start of a step, in
  *             lull_stop(). Not at the end of a CUDA call, although CUPTI's manual recommends it:
  *             the call still uses memory that is freed, and one detach in ten broke the program
- *             (H200, CUPTI of CUDA 13.0). CUDA calls are followed from the recording until then,
- *             and the agent detaches only if no other thread is in one or was in one just before.
+ *             (H200, CUPTI of CUDA 13.0). Nor may another thread enter a call meanwhile, which
+ *             takes milliseconds: a program of two threads was broken at every second or third
+ *             detach. CUDA calls are followed from the recording until then, and the agent
+ *             detaches only where no other thread has made any, except PyTorch's threads for the
+ *             backward pass, which work while another one waits for them. A program whose threads
+ *             share the device keeps CUPTI, with everything disabled.
  *             Since detaching waits for the device: not while a graph is captured, and not in a
  *             program whose streams run host functions, which may wait for the thread that called
  *             the agent. A program that never calls the agent keeps CUPTI, with everything
  *             disabled.
  *             In a program that lull attach has entered, a launch through libcudart is such a
- *             place, too (cuda_runtime.c); and if none comes, the agent's own thread detaches at a
- *             moment at which nobody is in a call.
+ *             place, too (cuda_runtime.c), and a call of the C library; and if the threads that
+ *             made CUDA calls have ended, the agent's own thread detaches.
  * Again:      never, as a rule: a CUPTI that comes back for the second time is known to crash
  *             programs with CUDA graphs. LULL_CUPTI_LEAVE=always detaches after each recording, for
  *             benchmarks without graphs. With --duty and lull attach the agent detaches from
@@ -29,14 +33,17 @@
  *             in between. A graph that is made meanwhile is seen when CUPTI comes back for the
  *             first time, and then it stays.
  */
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "agent/cuda/cuda.h"
 #include "agent/counters/kernel_launch.h"
 #include "agent/cuda/cupti.h"
 #include "agent/core/sys.h"
+#include "agent/core/decimal.h"
 
 /* What cuptiGetVersion() says for CUDA 11.8; layouts before it were never compared. */
 #define OLDEST_CUPTI 18u
@@ -51,7 +58,7 @@
 /* How long the end of the last recording waits to leave at once. */
 #define NOW_TRIES 20 /* of 1 ms */
 
-/* How long ago calls of other threads must have ended. */
+/* How long ago calls of PyTorch's engine must have ended. */
 #define CALM_US 500u
 
 /* In lull_cuda_key.record, in the place of a recording's number: calls that are only followed. */
@@ -347,26 +354,93 @@ void lull_cuda_attach_anew(void)
 	moves(DETACHED_FINALLY, DETACHED);
 }
 
-/* Whether no thread is in a call, and none but this one was just now. */
-static bool is_calm(const struct lull_thread *self)
+/* PyTorch's threads for the backward pass begin their names with this. */
+#define ENGINE_NAME "pt_autograd"
+
+static bool has_name(u32 tid, const char *wanted)
+{
+	char path[64] = "/proc/self/task/", digits[LULL_DECIMAL_BYTES], name[16] = "";
+	const char *parts[] = { lull_decimal(tid, digits), "/comm" };
+	size_t len = strlen(path);
+	int fd;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(parts); len += strlen(parts[i++]))
+		memcpy(path + len, parts[i], strlen(parts[i]) + 1);
+	fd = lull_sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return false;
+	lull_sys_read(fd, name, sizeof(name) - 1);
+	lull_sys_close(fd);
+	return strncmp(name, wanted, strlen(wanted)) == 0;
+}
+
+static enum lull_role role_of(struct lull_thread *t)
+{
+	u32 role = __atomic_load_n(&t->role, __ATOMIC_RELAXED);
+
+	if (role == LULL_ROLE_UNKNOWN) {
+		role = has_name(t->slot->tid, ENGINE_NAME) ? LULL_ROLE_ENGINE : LULL_ROLE_PROGRAM;
+		__atomic_store_n(&t->role, role, __ATOMIC_RELAXED);
+	}
+	return role;
+}
+
+/* Whether the thread has made a CUDA call in this session. */
+static bool has_called(const struct lull_thread *t)
+{
+	return __atomic_load_n(&t->magic, __ATOMIC_RELAXED) == LULL_WIRE_MAGIC &&
+	       __atomic_load_n(&t->cuda.since, __ATOMIC_ACQUIRE);
+}
+
+/* Whether the thread has been in no call for a while. */
+static bool is_calm(const struct lull_thread *t)
 {
 	i64 calm_ticks = (i64)(lull_agent.control->tick_hz / 1000000 * CALM_US);
+	u64 last = __atomic_load_n(&t->cuda.since, __ATOMIC_ACQUIRE);
 
+	/* The counters of two CPUs may be apart. */
+	return (i64)(lull_time() - last) >= calm_ticks;
+}
+
+/* Whether a thread that has called may do so while this one detaches. */
+static bool may_call(struct lull_thread *t, bool is_waiting)
+{
+	enum lull_role role = role_of(t);
+
+	return role == LULL_ROLE_PROGRAM ||
+	       (role == LULL_ROLE_ENGINE && (is_waiting || !is_calm(t)));
+}
+
+/*
+ * Whether no thread is in a call, and none but this one can begin one. `is_waiting`: this thread
+ * may be about to wait for PyTorch's engine.
+ */
+static bool is_alone(const struct lull_thread *self, bool is_waiting)
+{
 	for (u32 i = 0; i < lull_agent.n_slots; i++) {
-		const struct lull_thread *t = &lull_agent.threads[i];
-		u64 last;
+		struct lull_thread *t = &lull_agent.threads[i];
 
 		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) != LULL_WIRE_MAGIC)
 			continue;
 		/* In this order: whoever sees that a call has ended sees when. */
 		if (__atomic_load_n(&t->cuda.call.word, __ATOMIC_ACQUIRE))
 			return false;
-		last = __atomic_load_n(&t->cuda.since, __ATOMIC_ACQUIRE);
-		/* The counters of two CPUs may be apart. */
-		if (t != self && (i64)(lull_time() - last) < calm_ticks)
+		if (t != self && has_called(t) && may_call(t, is_waiting))
 			return false;
 	}
 	return true;
+}
+
+bool lull_cuda_is_crowded(void)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+		struct lull_thread *t = &lull_agent.threads[i];
+
+		n += has_called(t) && role_of(t) == LULL_ROLE_PROGRAM;
+	}
+	return n > 1;
 }
 
 /* A thread of the program that is in no call of CUDA; not a forked child. */
@@ -375,11 +449,11 @@ static bool is_ours(void)
 	return lull_cuda_is_mine() && lull_sys_pid() == lull_agent.image->pid;
 }
 
-static void try_to_leave(void)
+static void try_to_leave(bool is_waiting)
 {
 	struct lull_thread *self = lull_thread();
 
-	if (self && will_leave() && !atomic_load(&at.n_captures) && is_calm(self) &&
+	if (self && will_leave() && !atomic_load(&at.n_captures) && is_alone(self, is_waiting) &&
 	    moves(DETACH_PENDING, DETACHING))
 		go();
 	else if (!lull_agent.is_late)
@@ -393,14 +467,24 @@ static void note_point(void)
 		atomic_store_explicit(&at.has_points, 1, memory_order_relaxed);
 }
 
-void lull_cuda_detach_here(void)
+static void come_by(bool is_waiting)
 {
 	int saved = errno;
 
 	note_point();
 	if (atomic_load_explicit(&at.state, memory_order_relaxed) == DETACH_PENDING && is_ours())
-		try_to_leave();
+		try_to_leave(is_waiting);
 	errno = saved;
+}
+
+void lull_cuda_detach_here(void)
+{
+	come_by(false);
+}
+
+void lull_cuda_detach_waiting(void)
+{
+	come_by(true);
 }
 
 /* So long launches may take the chance themselves, 1 ms each: their thread is in no call then. */
@@ -409,7 +493,7 @@ void lull_cuda_detach_here(void)
 void lull_cuda_detach_aside(int n_tries)
 {
 	if (n_tries >= FIRST_TRIES && atomic_load(&at.state) == DETACH_PENDING && is_ours())
-		try_to_leave();
+		try_to_leave(true);
 }
 
 void lull_cuda_stay_idle(void)
@@ -434,7 +518,7 @@ void lull_cuda_detach_now(void)
 	for (int i = 0; i < NOW_TRIES && lull_cuda_is_attached(); i++)
 		lull_cuda_rouse();
 	for (int i = 0; i < NOW_TRIES && atomic_load(&at.state) == DETACH_PENDING; i++) {
-		try_to_leave();
+		try_to_leave(false);
 		lull_cuda_rouse();
 	}
 	errno = saved;
@@ -467,11 +551,37 @@ void lull_cuda_captured(bool is_begin)
 		;
 }
 
-void lull_cuda_follow_call(union lull_cuda_key call, bool is_end)
+/* Whether it is of the last recording, or of the time after it; else it ended unseen. */
+static bool is_of_now(union lull_cuda_key call)
 {
 	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
 	u16 record =
 		(u16)atomic_load_explicit(&lull_agent.control->last_record, memory_order_relaxed);
+
+	return call.word && (call.record == follower || call.record == record);
+}
+
+bool lull_cuda_is_in_call(u32 domain, u32 cbid)
+{
+	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+		const struct lull_thread *t = &lull_agent.threads[i];
+		union lull_cuda_key call;
+
+		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) != LULL_WIRE_MAGIC)
+			continue;
+		call.word = __atomic_load_n(&t->cuda.call.word, __ATOMIC_ACQUIRE);
+		/* In a call of the runtime may be any of the driver. */
+		if (is_of_now(call) &&
+		    (call.domain == domain ? call.cbid == cbid
+					   : call.domain == LULL_CUPTI_DOMAIN_RUNTIME))
+			return true;
+	}
+	return false;
+}
+
+void lull_cuda_follow_call(union lull_cuda_key call, bool is_end)
+{
+	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
 	union lull_cuda_key present;
 	struct lull_thread *t;
 
@@ -490,7 +600,7 @@ void lull_cuda_follow_call(union lull_cuda_key call, bool is_end)
 		call.record = present.record;
 		if (present.word == call.word)
 			__atomic_store_n(&t->cuda.call.word, 0, __ATOMIC_RELEASE);
-	} else if (!present.word || (present.record != follower && present.record != record)) {
+	} else if (!is_of_now(present)) {
 		/* What is there of another time ended unseen, while callbacks were off. */
 		call.record = follower;
 		__atomic_store_n(&t->cuda.call.word, call.word, __ATOMIC_RELEASE);

@@ -7,6 +7,7 @@
  * represents it.
  */
 #include <string.h>
+#include <time.h>
 
 #include "agent/core/capture.h"
 #include "agent/cuda/cuda.h"
@@ -78,6 +79,7 @@ static struct call_name {
 	u8 kind;       /* LULL_TRACED_* */
 	u8 wait;       /* as lull_cuda_wait_of() */
 	bool may_wait; /* for the device; people ask which line of Python does */
+	bool is_on;    /* its callbacks, by us */
 } names[2][N_CBIDS];
 
 static bool is_listed(const char *name)
@@ -142,11 +144,12 @@ static void want(u32 domain, u32 cbid, bool is_on)
 	static atomic_flag is_told = ATOMIC_FLAG_INIT;
 	int rc = lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
 
+	names[domain - 1][cbid].is_on = is_on;
 	if (rc && is_on && !atomic_flag_test_and_set(&is_told))
 		lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "calls: ", rc);
 }
 
-static void watch(u32 domain, u32 cbid, bool is_on)
+static void watch(u32 domain, u32 cbid)
 {
 	struct call_name *call = &names[domain - 1][cbid];
 	const char *name = NULL;
@@ -164,22 +167,66 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
 	want(domain, cbid,
-	     is_on && !(domain == LULL_CUPTI_DOMAIN_RUNTIME && lull_cuda_is_wrapped_call(name)));
+	     !(domain == LULL_CUPTI_DOMAIN_RUNTIME && lull_cuda_is_wrapped_call(name)));
+}
+
+/*
+ * Switch callbacks of a domain off where no thread is in the call. CUPTI counts the calls that a
+ * thread is in by its callbacks: if one is switched off meanwhile, that call never ends, and all
+ * later calls of the thread, and their kernels, get its number (H200, CUDA 13.0: half of the
+ * threads that call all the time). What stays possible is a call that begins after the first look
+ * and ends before the second, which takes a microsecond. Returns how many are left.
+ */
+static u32 let_go(u32 domain)
+{
+	u32 n_left = 0;
+
+	for (u32 cbid = 1; cbid < N_CBIDS; cbid++) {
+		if (!names[domain - 1][cbid].is_on)
+			continue;
+		if (!lull_cuda_is_in_call(domain, cbid)) {
+			want(domain, cbid, false);
+			if (!lull_cuda_is_in_call(domain, cbid))
+				continue;
+			want(domain, cbid, true); /* it came in between */
+		}
+		n_left++;
+	}
+	return n_left;
+}
+
+/* How long it is waited for threads that are in a call. */
+#define CALM_TRIES 10000 /* of 20 us or more */
+
+/* The runtime's first: its calls are around those of the driver. */
+static void unwatch_calls(void)
+{
+	struct timespec pause = { 0, 20000 };
+	int n_tries = 0;
+
+	for (u32 domain = LULL_CUPTI_DOMAIN_RUNTIME; domain; domain--)
+		while (let_go(domain) && n_tries++ < CALM_TRIES)
+			syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
+	for (u32 domain = LULL_CUPTI_DOMAIN_RUNTIME; domain; domain--)
+		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
+			if (names[domain - 1][cbid].is_on)
+				want(domain, cbid, false);
 }
 
 void lull_cuda_watch_calls(bool is_on)
 {
 	lull_cuda_forget_captures();
-	if (is_on)
-		lull_cuda_wrap(true);
-	else
+	if (!is_on) {
 		lull_cuda_wrap_on(false);
+		unwatch_calls();
+		return;
+	}
+	lull_cuda_wrap(true);
 	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
 		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
-			watch(domain, cbid, is_on);
+			watch(domain, cbid);
 	/* Not before: their calls would have no numbers. */
-	if (is_on)
-		lull_cuda_wrap_on(true);
+	lull_cuda_wrap_on(true);
 }
 
 void lull_cuda_watch_wrapped(void)

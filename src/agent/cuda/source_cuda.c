@@ -264,8 +264,10 @@ static void *flush_loop(void *unused)
 	u32 obeyed = 0, n_last = 0, n_held = 0;
 
 	syscall(SYS_prctl, PR_SET_NAME, "lull-flush", 0L, 0L, 0L);
-	if (t)
+	if (t) {
 		t->is_quiet++;
+		t->role = LULL_ROLE_AGENT;
+	}
 	while (lull_cuda_is_mine() && !(lull_cuda_is_detached() && lull_cuda_is_over()) &&
 	       !atomic_load(&cuda.is_withdrawn)) {
 		u32 wanted = atomic_load(&control->flush_wanted);
@@ -464,6 +466,13 @@ static void start(void)
 
 /* How long a program is followed for a moment at which CUPTI can go. */
 #define WITHDRAW_TRIES 3000 /* of 1 ms */
+#define CROWDED_TRIES  300  /* if several of its threads call CUDA: most of them may end soon */
+
+static bool is_worth_a_try(int i)
+{
+	return i < WITHDRAW_TRIES && atomic_load(&cuda.is_flushing) &&
+	       (i < CROWDED_TRIES || !lull_cuda_is_crowded());
+}
 
 static void withdraw(void)
 {
@@ -475,7 +484,7 @@ static void withdraw(void)
 	}
 	if (is_here)
 		lull_osrt_points(true);
-	for (int i = 0; i < WITHDRAW_TRIES && atomic_load(&cuda.is_flushing); i++) {
+	for (int i = 0; is_worth_a_try(i); i++) {
 		lull_cuda_detach_aside(i);
 		lull_cuda_rouse();
 	}
@@ -510,6 +519,7 @@ const struct lull_source lull_source_cuda = {
 	.prepare = prepare,
 	.ended = lull_cuda_detach_now,
 	.passed = lull_cuda_detach_here,
+	.calls = lull_cuda_detach_waiting,
 	.leave = lull_cuda_flush_at_exit,
 	.execs = bring_in_and_wait,
 	.withdraw = withdraw,

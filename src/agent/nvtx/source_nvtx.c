@@ -351,11 +351,14 @@ static __attribute__((noinline)) int push_recorded(const char *message)
 	return lull_range_push(t, 0, lull_label(t, &name, &plain_style), LULL_NO_TAIL);
 }
 
+/* Expected to be off, here and in range_pop(): so no branch of the way out is taken. */
 static int range_push_a(const char *message)
 {
-	if (lull_has_recording())
+	if (__builtin_expect(lull_has_recording(), 0))
 		return push_recorded(message);
-	return lull_capture_is_watching() ? push_watched(message) : LULL_NVTX_UNTRACKED;
+	if (__builtin_expect(lull_capture_is_watching(), 0))
+		return push_watched(message);
+	return LULL_NVTX_UNTRACKED;
 }
 
 static int range_push_w(const wchar_t *message)
@@ -379,7 +382,7 @@ static __attribute__((noinline)) int pop_recorded(void)
 
 static int range_pop(void)
 {
-	if (lull_has_recording())
+	if (__builtin_expect(lull_has_recording(), 0))
 		return pop_recorded();
 	return LULL_NVTX_UNTRACKED;
 }

@@ -16,6 +16,7 @@
 #include "agent/nvtx/nvtx_int.h"
 
 #include "agent/core/arena.h"
+#include "agent/core/decimal.h"
 
 /* Texts in a schema are labels for people; longer ones are cut. */
 #define TEXT_MAX 256u
@@ -67,14 +68,10 @@ static void put_text(struct json *j, const char *text)
 
 static void put_u64(struct json *j, u64 value)
 {
-	char digits[20];
-	size_t n = 0;
+	char digits[LULL_DECIMAL_BYTES];
+	const char *text = lull_decimal(value, digits);
 
-	do {
-		digits[sizeof(digits) - ++n] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	put(j, digits + sizeof(digits) - n, n);
+	put(j, text, (size_t)(digits + sizeof(digits) - 1 - text));
 }
 
 static void put_quoted(struct json *j, const char *text)

@@ -88,6 +88,15 @@ static inline u64 lull_py_number(py_object *from)
 /* request_now(): this moment, for request(). */
 py_object *lull_py_request_now(py_object *self, py_object *unused);
 
+/* request_arrival(fd): when the last data came into this socket if that is known, else now. */
+py_object *lull_py_request_arrival(py_object *self, py_object *fd);
+
+/* request_came(fd): the same of a socket that an event loop reads, to the microsecond (came.h). */
+py_object *lull_py_request_came(py_object *self, py_object *fd);
+
+/* request_waiting(fd, moment): the same as of a moment, if data waits there; else 0. */
+py_object *lull_py_request_waiting(py_object *self, py_object *const *args, i64 n_args);
+
 /* request(name, traceparent, moment): a request arrived at that moment, 0 for now; its id. */
 py_object *lull_py_request(py_object *self, py_object *const *args, i64 n_args);
 

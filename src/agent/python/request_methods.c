@@ -1,4 +1,11 @@
 /* Requests of servers, as the package in python/ sees them. */
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "agent/calls/came.h"
+#include "agent/core/sys.h"
 #include "agent/nvtx/request_tell.h"
 #include "agent/python/python_module.h"
 
@@ -14,6 +21,105 @@ py_object *lull_py_request_now(py_object *self, py_object *unused)
 	(void)self;
 	(void)unused;
 	return lull_py.PyLong_FromUnsignedLongLong(lull_time());
+}
+
+/* How long ago the last data came into a socket. */
+struct wait {
+	u64 least_ns; /* 0 also if that is not known */
+	u64 most_ns;
+};
+
+/* The kernel counts in its ticks, which are longer than most requests wait. */
+static struct wait waited(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	struct timespec res;
+	u64 tick_ns, told_ns;
+
+	if (syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+	    len < offsetof(struct tcp_info, tcpi_last_data_recv) + sizeof(u32) ||
+	    syscall(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &res) != 0)
+		return (struct wait){ 0 };
+	tick_ns = (u64)res.tv_nsec;
+	told_ns = (u64)info.tcpi_last_data_recv * 1000000;
+	return (struct wait){
+		.least_ns = told_ns >= 2 * tick_ns ? told_ns - tick_ns : 0,
+		.most_ns = told_ns + 2 * tick_ns + 1000000,
+	};
+}
+
+static u64 ticks_of(u64 ns)
+{
+	return (u64)((double)ns / (double)LULL_NS_PER_S * (double)lull_agent.control->tick_hz);
+}
+
+/* The moment, or when the data came if that was before. */
+static u64 arrival_of(const struct wait *wait, u64 moment)
+{
+	u64 now = lull_time(), ticks = ticks_of(wait->least_ns);
+
+	return ticks && now - ticks < moment ? now - ticks : moment;
+}
+
+py_object *lull_py_request_arrival(py_object *self, py_object *fd)
+{
+	u64 moment = lull_time();
+	int saved = errno;
+
+	(void)self;
+	if (lull_has_recording()) {
+		struct wait wait = waited((int)lull_py_number(fd));
+
+		moment = arrival_of(&wait, moment);
+	}
+	errno = saved;
+	return lull_py.PyLong_FromUnsignedLongLong(moment);
+}
+
+/* What the loop knows holds only if the kernel agrees: we may not see all calls of the loop. */
+static u64 came_before(int fd, u64 moment)
+{
+	struct wait wait = waited(fd);
+	u64 came = lull_came_at(fd);
+
+	if (came && came < moment && moment - came <= ticks_of(wait.most_ns))
+		moment = came;
+	return arrival_of(&wait, moment);
+}
+
+py_object *lull_py_request_came(py_object *self, py_object *fd)
+{
+	u64 moment = lull_time();
+	int saved = errno;
+
+	(void)self;
+	lull_came_watch();
+	if (lull_has_recording())
+		moment = came_before((int)lull_py_number(fd), moment);
+	errno = saved;
+	return lull_py.PyLong_FromUnsignedLongLong(moment);
+}
+
+/* Python's own poll() would give the interpreter lock away, and the request would wait for it. */
+py_object *lull_py_request_waiting(py_object *self, py_object *const *args, i64 n_args)
+{
+	struct timespec at_once = { 0 };
+	struct pollfd at = { .events = POLLIN };
+	u64 moment = 0;
+	int saved = errno;
+
+	(void)self;
+	if (n_args == 2 && lull_has_recording()) {
+		at.fd = (int)lull_py_number(args[0]);
+		if (syscall(SYS_ppoll, &at, 1L, &at_once, NULL, 0L) > 0) {
+			struct wait wait = waited(at.fd);
+
+			moment = arrival_of(&wait, lull_py_number(args[1]));
+		}
+	}
+	errno = saved;
+	return lull_py.PyLong_FromUnsignedLongLong(moment);
 }
 
 py_object *lull_py_request(py_object *self, py_object *const *args, i64 n_args)

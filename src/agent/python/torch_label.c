@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "agent/core/decimal.h"
+
 #define INLINE_DIMS	5u
 #define MAX_DIMS	64u
 #define MAX_INPUTS	24u /* more are left out, as are more tensors of a list */
@@ -26,13 +28,10 @@ static void put(struct text *t, const char *bytes, u32 n)
 
 static void put_number(struct text *t, u64 value)
 {
-	char digits[20];
-	u32 n = 0;
+	char digits[LULL_DECIMAL_BYTES];
+	const char *text = lull_decimal(value, digits);
 
-	do
-		digits[sizeof(digits) - ++n] = (char)('0' + value % 10);
-	while ((value /= 10) && n < sizeof(digits));
-	put(t, digits + sizeof(digits) - n, n);
+	put(t, text, (u32)strlen(text));
 }
 
 static const i64 *dims_of(u64 tensor, u64 *n)

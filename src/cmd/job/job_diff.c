@@ -197,15 +197,15 @@ static int print_text(const struct lull_job *jobs, struct lull_err *err)
 		printf("The bottleneck is still %s.\n", after);
 	else
 		printf("The bottleneck moved from %s to %s.\n", before, after);
-	printf("%zu ranks before, %zu after. Step: %s before, %s after (medians); ",
-	       jobs[BEFORE].ranks.n, jobs[AFTER].ranks.n,
-	       lull_format_ns(lull_u64_of(d.before)).text,
-	       lull_format_ns(lull_u64_of(d.after)).text);
+	lull_str_addf(&change, "%zu ranks before, %zu after. Step: %s before, %s after (medians); ",
+		      jobs[BEFORE].ranks.n, jobs[AFTER].ranks.n,
+		      lull_format_ns(lull_u64_of(d.before)).text,
+		      lull_format_ns(lull_u64_of(d.after)).text);
 	if (d.verdict == LULL_INCONCLUSIVE || d.verdict == LULL_NOT_COMPARABLE)
 		lull_str_puts(&change, d.why);
 	else
 		lull_decide_say(&d, &change);
-	printf("%s\n", lull_str_text(&change));
+	lull_term_line(stdout, lull_str_text(&change), 0);
 	lull_str_release(&change);
 	return print_parts(jobs, err) || print_kinds(jobs, err) ? err->code : LULL_OK;
 }

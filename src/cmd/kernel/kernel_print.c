@@ -84,7 +84,7 @@ static void print_head(const struct printer *out, const struct lull_profile *p)
 			      lull_k_of(p, LULL_K_blocks) == 1 ? "" : "s",
 			      (u32)lull_k_whole(lull_k_of(p, LULL_K_block_threads)));
 	if (p->n_passes)
-		lull_str_addf(&text, ", %u passes", p->n_passes);
+		lull_str_addf(&text, ", %u pass%s", p->n_passes, p->n_passes == 1 ? "" : "es");
 	if (*p->range)
 		lull_str_addf(&text, ", in %s", p->range);
 	fputs("  ", out->to);

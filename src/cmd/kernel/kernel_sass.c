@@ -70,6 +70,7 @@ static void collect(const struct lull_profile *p, struct lull_reader *r, struct 
 	lull_cursor_init(&c, r, LULL_TABLE_pcsample, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&c, &cols)) > 0)
 		for (size_t i = 0; i < n; i++) {
+			const char *stall = lull_reader_string(r, cols.stall[i], NULL);
 			struct place *place;
 
 			if (cols.profiled_id[i] != p->id ||
@@ -79,9 +80,10 @@ static void collect(const struct lull_profile *p, struct lull_reader *r, struct 
 			place->n += cols.n_samples[i];
 			place->file = lull_reader_string(r, cols.file[i], NULL);
 			place->line = cols.line[i];
-			if (cols.n_samples[i] > place->n_stall) {
+			/* A warp that issued waits for nothing. */
+			if (cols.n_samples[i] > place->n_stall && strcmp(stall, "selected") != 0) {
 				place->n_stall = cols.n_samples[i];
-				place->stall = lull_reader_string(r, cols.stall[i], NULL);
+				place->stall = stall;
 			}
 		}
 	lull_cursor_release(&c);
@@ -125,7 +127,7 @@ static void disassemble(const struct lull_profile *p, struct lull_reader *r, str
 		lull_str_add(&text, bytes, n);
 	if (pipe)
 		pclose(pipe);
-	lull_sass_parse(lull_str_text(&text), name, to);
+	lull_sass_parse(lull_str_text(&text), name, p->device.capability, to);
 	lull_str_release(&command);
 	lull_str_release(&text);
 }

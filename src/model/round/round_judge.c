@@ -248,18 +248,11 @@ static void find_kinds(struct lull_loop *l, const struct content *t, size_t n, u
 
 /* ---- judgement ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static u64 median_of(u64 *at, size_t n)
 {
 	if (!n)
 		return 0;
-	lull_sort(at, n, sizeof(*at), by_value);
+	lull_sort_u64(at, n);
 	return at[n / 2];
 }
 
@@ -334,7 +327,7 @@ void lull_loop_judge(const struct lull_loop_finder *f, struct lull_loop *l, bool
 	f64 less = 1 - LULL_L(before);
 
 	if (l->marks.n)
-		lull_sort(l->marks.at, l->marks.n, sizeof(u64), by_value);
+		lull_sort_u64(l->marks.at, l->marks.n);
 	marks = l->marks.at;
 	while (l->marks.n && marks[l->marks.n - 1] >= l->last_ns)
 		l->marks.n--;

@@ -48,6 +48,29 @@ static u64 cut_ns(const struct lull_sequence *q, size_t at)
 	return at < q->n ? lull_chain_gap_ns(c, q->nodes[at]) : c->nodes[q->nodes[q->n - 1]].end_ns;
 }
 
+/*
+ * Where the last round ends: with its last launch, and the waits after that if the round before has
+ * the same ones there. A wait at the end of the program is no part of the loop.
+ */
+static u64 last_ns(const struct lull_sequence *q, const struct lull_vec *cuts)
+{
+	const struct lull_node *nodes = q->f->chain->nodes;
+	const size_t *at = cuts->at;
+	u32 i, before;
+
+	if (cuts->n < 3 || at[cuts->n - 1] < q->n)
+		return cut_ns(q, at[cuts->n - 1]);
+	i = q->nodes[q->n - 1];
+	before = q->nodes[at[cuts->n - 2] - 1];
+	while (i + 1 < q->last && nodes[i + 1].kind == LULL_KIND_OF_SYNC &&
+	       nodes[before + 1].kind == LULL_KIND_OF_SYNC &&
+	       nodes[before + 1].name == nodes[i + 1].name) {
+		i++;
+		before++;
+	}
+	return nodes[i].end_ns;
+}
+
 /* Add the period as a candidate, judged; whether there is one. */
 static bool add_period(struct lull_sequence *q, bool *is_plain_one)
 {
@@ -65,7 +88,7 @@ static bool add_period(struct lull_sequence *q, bool *is_plain_one)
 		l = lull_loop_add(q->f, LULL_ROUNDS_PERIOD);
 		for (size_t i = 0; i + 1 < cuts.n; i++)
 			lull_loop_mark(l, cut_ns(q, at[i]));
-		l->last_ns = cut_ns(q, at[cuts.n - 1]);
+		l->last_ns = last_ns(q, &cuts);
 		lull_loop_judge(q->f, l, true);
 		lull_loop_trim(q->f, l, true);
 	}
@@ -274,6 +297,18 @@ static bool has_equal_launches(const struct lull_sequence *q)
 	return false;
 }
 
+/* Whether the thread waits after each launch, by one kind of call. */
+static bool is_each_awaited(const struct lull_sequence *q)
+{
+	const struct lull_call_symbol *all = q->all.at;
+
+	for (size_t i = 0; i < q->all.n; i++) {
+		if (all[i].what == LULL_SEP_WAIT && (f64)all[i].count >= LULL_L(equal) * (f64)q->n)
+			return true;
+	}
+	return false;
+}
+
 /* Find something better than the period `l`, which is a part of a round or has rounds in it. */
 static bool add_other(struct lull_sequence *q, const struct lull_loop *l, bool is_plain_one)
 {
@@ -292,6 +327,9 @@ static bool add_other(struct lull_sequence *q, const struct lull_loop *l, bool i
 
 	if (!is_plain_one && median_ns >= LULL_LN(tiny_ns))
 		return add_separated(q, &inner);
+	/* Long gaps now and then do not make rounds of what may be rounds itself. */
+	if (is_plain_one && median_ns >= LULL_LN(alone_ns) && is_each_awaited(q))
+		outer.usual = LULL_L(inner_usual);
 	if (!add_separated(q, &outer) && is_plain_one && median_ns < LULL_LN(alone_ns))
 		add_groups(q);
 	return q->f->loops.n > n_before;

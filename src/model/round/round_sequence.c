@@ -57,13 +57,6 @@ static u64 key_of(const struct lull_sequence *q, const struct lull_node *node,
 	return key;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Long gaps are a symbol, too, if they are few and clearly longer than the others. */
 static void find_gaps(struct lull_sequence *q)
 {
@@ -76,7 +69,7 @@ static void find_gaps(struct lull_sequence *q)
 		gaps_ns[n_gaps++] = c->nodes[i].begin_ns - lull_chain_gap_ns(c, i);
 	q->gap = LULL_NONE;
 	if (n_gaps) {
-		lull_sort(gaps_ns, n_gaps, sizeof(*gaps_ns), by_value);
+		lull_sort_u64(gaps_ns, n_gaps);
 		q->gap_ns = (u64)(LULL_L(separating_times) * (f64)gaps_ns[n_gaps / 2]);
 		if (q->gap_ns < LULL_LN(separating_ns))
 			q->gap_ns = LULL_LN(separating_ns);
@@ -246,8 +239,14 @@ void lull_sequence_cut(const struct lull_sequence *q, const struct lull_call_sym
 		was_here = is_here;
 		last = i;
 	}
-	if (last != LULL_NONE)
-		l->last_ns = c->nodes[last].end_ns;
+	if (last == LULL_NONE)
+		return;
+	l->last_ns = c->nodes[last].end_ns;
+	/* What comes after the last wait is no whole round. */
+	if (is_after && !was_here && l->marks.n > 1) {
+		l->last_ns = ((u64 *)l->marks.at)[l->marks.n - 1];
+		l->marks.n--;
+	}
 }
 
 const char *lull_sequence_name(const struct lull_sequence *q, const struct lull_call_symbol *s)

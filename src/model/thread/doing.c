@@ -189,25 +189,41 @@ u32 lull_doing_python(const char *function, const char *file)
 	return 0;
 }
 
-/* In "std::vector<float> ns::f<int>(long)", where ns::f starts: types of templates come before. */
-static const char *name_of(const char *function)
+/* Past the name of an operator, whose signs are no brackets. */
+static const char *skip_operator(const char *at)
+{
+	at += strlen("operator");
+	if (!strncmp(at, "()", 2))
+		return at + 2;
+	at += strspn(at, "<>=-!+*/%&|^~,[]");
+	/* "operator< <int>", "operator bool" */
+	return at + (*at == ' ');
+}
+
+const char *lull_doing_name(const char *function, size_t *len)
 {
 	static const char anonymous[] = "(anonymous namespace)";
-	const char *name = function;
+	const char *name = function, *at = function;
 	int depth = 0;
 
-	for (const char *at = function; *at; at++) {
+	while (*at) {
 		if (!strncmp(at, anonymous, sizeof(anonymous) - 1)) {
-			at += sizeof(anonymous) - 2;
+			at += sizeof(anonymous) - 1;
+			continue;
+		}
+		if (!strncmp(at, "operator", 8) && (at == function || strchr(" :", at[-1]))) {
+			at = skip_operator(at);
 			continue;
 		}
 		if (!depth && *at == '(')
 			break;
-		depth += *at == '<';
-		depth -= *at == '>';
+		depth += *at == '<' || *at == '{';
+		depth -= *at == '>' || *at == '}';
 		if (!depth && *at == ' ')
 			name = at + 1;
+		at++;
 	}
+	*len = (size_t)(at - name);
 	return name;
 }
 
@@ -219,8 +235,9 @@ static bool is_of_headers(const char *function)
 		"<core::", "<alloc::",	  "Eigen::",	  "boost::", "thrust::",
 		"cub::",   "tbb::",	  "fmt::",	  "absl::",  NULL
 	};
+	size_t len;
 
-	return begins_any(name_of(function), scopes);
+	return begins_any(lull_doing_name(function, &len), scopes);
 }
 
 /* Libraries that come with the system, with Python, CUDA or a framework, and the kernel. */

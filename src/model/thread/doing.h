@@ -43,6 +43,12 @@ bool lull_doing_is_pool(const char *module);
 u32 lull_doing_python(const char *function, const char *file);
 
 /*
+ * In "std::vector<float> ns::f<int>(long) [clone .part.0]", where "ns::f<int>" begins, and its
+ * length: types of templates come before it, arguments and what the compiler made of it behind.
+ */
+const char *lull_doing_name(const char *function, size_t *len);
+
+/*
  * Whether a native function is the program's own rather than one of a library or a runtime: by its
  * name, the source file ("" if not known) and the file that holds its code.
  */

@@ -100,13 +100,6 @@ void lull_duty_hurry(struct lull_duty *d)
 
 /* ---- what it costs ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static u64 median_of(const struct lull_duty_steps *s)
 {
 	size_t n = s->n < LULL_DUTY_KEPT ? s->n : LULL_DUTY_KEPT;
@@ -115,7 +108,7 @@ static u64 median_of(const struct lull_duty_steps *s)
 	if (!n)
 		return 0;
 	memcpy(sorted, s->last_ns, n * sizeof(*sorted));
-	lull_sort(sorted, n, sizeof(*sorted), by_value);
+	lull_sort_u64(sorted, n);
 	return sorted[n / 2];
 }
 

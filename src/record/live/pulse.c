@@ -81,13 +81,6 @@ void lull_pulse_release(struct lull_pulse *p)
 
 /* ---- steps ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static u64 usual_ns(const struct lull_pulse_loop *loop)
 {
 	size_t n = loop->n < LULL_PULSE_HISTORY ? loop->n : LULL_PULSE_HISTORY;
@@ -96,7 +89,7 @@ static u64 usual_ns(const struct lull_pulse_loop *loop)
 	if (n < MIN_STEPS)
 		return 0;
 	memcpy(sorted, loop->last_ns, n * sizeof(*sorted));
-	lull_sort(sorted, n, sizeof(*sorted), by_value);
+	lull_sort_u64(sorted, n);
 	return sorted[n / 2];
 }
 

@@ -225,6 +225,7 @@ void lull_feed_perf_open(struct lull_collector *c)
 	options.switches = o->switches;
 	options.regs_mask = lull_regs_perf_mask();
 	options.is_paused = true;
+	options.is_lasting = o->begin == LULL_BEGIN_AT_ONCE && o->delay_s <= 0 && !o->is_duty;
 	choose_rate(c, &options);
 	if (lull_perf_open(&c->perf, &options, c->target.pid, &err) == 0)
 		return;

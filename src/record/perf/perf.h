@@ -33,6 +33,7 @@ struct lull_perf_options {
 	u32 stack_bytes;   /* user stack copied with each sample, multiple of 8; 0 copies none */
 	bool is_user_only; /* leave kernel code out even where it is permitted */
 	bool is_paused; /* wait for lull_perf_enable(); forks, names and mappings come regardless */
+	bool is_lasting; /* samples are wanted most of the time: cheaper, pauses save nothing */
 	size_t max_ring_bytes; /* per CPU, a power of two; 0 for LULL_PERF_RING_BYTES */
 };
 
@@ -160,7 +161,10 @@ int lull_perf_follow(struct lull_perf *p, pid_t tid, struct lull_err *err);
 /* Close the events, unmap the rings, free. NULL is fine. Drain first what is wanted. */
 void lull_perf_close(struct lull_perf *perf);
 
-/* Begin or pause samples and switches of everything, inherited tasks included. */
+/*
+ * Begin or pause samples and switches of everything, inherited tasks included. Those that are
+ * `is_lasting` are taken on, but not delivered.
+ */
 int lull_perf_enable(struct lull_perf *perf, bool is_on, struct lull_err *err);
 
 /*

@@ -152,8 +152,11 @@ static int enter_all(struct lull_collector *c, struct lull_err *err)
 int lull_attached_launch(struct lull_collector *c, struct lull_err *err)
 {
 	const struct lull_collector_options *o = c->options;
-	int rc;
+	/* A report that may not be written is no reason to enter a program. */
+	int rc = lull_control_name(c, NULL, 0, err);
 
+	if (rc)
+		return rc;
 	c->start_ns = lull_now_ns();
 	c->last_tick_ns = c->start_ns;
 	/* A timer of our own for each thread can only be made by that thread, at its start. */

@@ -108,6 +108,31 @@ static void decide_constants(f64 before, f64 after, size_t n, struct lull_decisi
 	lull_samples_release(&b);
 }
 
+static void rare_long_steps_count_in_the_means(void **state)
+{
+	struct test_random random = { 5 };
+	struct lull_samples a, b;
+	struct lull_decision d;
+
+	(void)state;
+	lull_samples_init(&a);
+	lull_samples_init(&b);
+	for (int i = 0; i < 100; i++)
+		lull_samples_add(&a, i % 10 ? 2 + 0.01 * (i % 7) : 40);
+	fill(&b, &random, 100, 2, 0.02);
+	lull_decide(&a, &b, &rule, &d);
+	assert_true(lull_decide_is_tail(&d));
+	assert_float_equal(d.mean_before, 5.8, 0.1);
+	assert_float_equal(d.mean_after, 2, 0.1);
+	/* Steps that are all alike have one change. */
+	lull_samples_release(&a);
+	fill(&a, &random, 100, 4, 0.02);
+	lull_decide(&a, &b, &rule, &d);
+	assert_false(lull_decide_is_tail(&d));
+	lull_samples_release(&a);
+	lull_samples_release(&b);
+}
+
 static void counts_that_never_vary_are_compared_as_they_are(void **state)
 {
 	struct lull_decision d;
@@ -186,8 +211,7 @@ static void times_and_percents_of_a_sentence_are_of_one_estimate(void **state)
 	(void)state;
 	says(1.864, 0.797, 3.564, "on average 2.86 x slower (+186.4 %, between +79.7 and +356.4)");
 	says(-0.5, -0.6, -0.4, "on average 2.00 x faster (-50.0 %, between -60.0 and -40.0)");
-	says(0.001, -0.047, 0.05,
-	     "no visible change (on average +0.1 %, between -4.7 and +5.0)");
+	says(0.001, -0.047, 0.05, "no visible change (on average +0.1 %, between -4.7 and +5.0)");
 	says(0, 0, 0, "the same");
 	says(-1, -1, -1, "on average faster (-100.0 %, between -100.0 and -100.0)");
 }
@@ -210,6 +234,7 @@ int main(void)
 		cmocka_unit_test(five_percent_are_found_in_thirty_noisy_steps),
 		cmocka_unit_test(faster_is_no_regression),
 		cmocka_unit_test(noise_that_hides_the_threshold_is_inconclusive),
+		cmocka_unit_test(rare_long_steps_count_in_the_means),
 		cmocka_unit_test(counts_that_never_vary_are_compared_as_they_are),
 		cmocka_unit_test(too_little_never_passes),
 		cmocka_unit_test(runs_that_disagree_are_not_pooled),

@@ -110,8 +110,14 @@ static void check_same(const struct found *f)
 
 	assert_int_equal(f->steps.all.n, f->rounds->all.n);
 	for (size_t i = 0; i < f->steps.all.n; i++) {
-		assert_int_equal(steps[i].start_ns, rounds[i].mark_ns);
+		struct lull_span host = lull_step_host(&steps[i]);
+
+		assert_int_equal(host.from_ns, rounds[i].mark_ns);
 		assert_int_equal(steps[i].source, f->rounds->source);
+		if (lull_rounds_are_marked(f->rounds))
+			continue;
+		assert_int_equal(steps[i].start_ns, lull_round_begin_ns(f->rounds, (u32)i));
+		assert_int_equal(steps[i].dur_ns, rounds[i].end_ns - steps[i].start_ns);
 	}
 }
 

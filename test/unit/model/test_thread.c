@@ -125,6 +125,36 @@ static void the_program_is_known_from_its_libraries(void **state)
 	assert_false(lull_doing_is_header("/home/u/include/sim.h"));
 }
 
+static void names_have_no_types_around_them(void **state)
+{
+	static const char *const names[][2] = {
+		{ "sort_particles()", "sort_particles" },
+		{ "advance", "advance" },
+		{ "std::vector<float> ns::smooth<int>(std::vector<float> const&)",
+		  "ns::smooth<int>" },
+		{ "limit(std::vector<float>&, int) [clone ._omp_fn.0]", "limit" },
+		{ "(anonymous namespace)::Tracker::loop()",
+		  "(anonymous namespace)::Tracker::loop" },
+		{ "Grid::operator()(int) const", "Grid::operator()" },
+		{ "bool operator< <int>(Cell<int> const&)", "operator< <int>" },
+		{ "Cell::operator bool() const", "Cell::operator bool" },
+		{ "run(int)::{lambda(float)#1}::operator()(float) const", "run" },
+		{ "Grid::run()", "Grid::run" },
+		{ "<alloc::vec::Vec<f32> as core::ops::Drop>::drop",
+		  "<alloc::vec::Vec<f32> as core::ops::Drop>::drop" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(names); i++) {
+		size_t len;
+		const char *name = lull_doing_name(names[i][0], &len);
+
+		if (len != strlen(names[i][1]) || strncmp(name, names[i][1], len) != 0)
+			fail_msg("%s is %.*s", names[i][0], (int)len, name);
+	}
+}
+
 static void descriptors_are_what_was_done_with_them(void **state)
 {
 	struct lull_reader *r =
@@ -353,6 +383,7 @@ int main(void)
 		cmocka_unit_test(calls_are_told_apart),
 		cmocka_unit_test(functions_say_what_they_do),
 		cmocka_unit_test(the_program_is_known_from_its_libraries),
+		cmocka_unit_test(names_have_no_types_around_them),
 		cmocka_unit_test(descriptors_are_what_was_done_with_them),
 		cmocka_unit_test(names_of_calls_say_the_same_each_time),
 		cmocka_unit_test(others_at_work_count_once),

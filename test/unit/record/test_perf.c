@@ -1,5 +1,6 @@
 #include "unit/unit.h"
 
+#include <dirent.h>
 #include <poll.h>
 
 #include "record/perf/perf.h"
@@ -340,7 +341,7 @@ static void stays_add_up_to_the_cpu_time(void **state)
 	lull_perf_close(p);
 }
 
-static void pausing_reaches_threads_born_before_and_after(void **state)
+static void pause_and_resume(bool is_lasting)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
 	struct burner c = burner_start(0, true);
@@ -349,8 +350,8 @@ static void pausing_reaches_threads_born_before_and_after(void **state)
 	struct seen paused = { 0 }, on = { 0 }, again = { 0 };
 	u64 burned_ns;
 
-	(void)state;
 	o.is_paused = true;
+	o.is_lasting = is_lasting;
 	p = open_or_skip(&o, &c);
 	burner_let_go(&c);
 	/* The threads are born and burn unseen. */
@@ -372,6 +373,55 @@ static void pausing_reaches_threads_born_before_and_after(void **state)
 	assert_int_equal(again.n_samples, 0);
 	assert_int_equal(again.n_in, 0);
 	assert_int_equal(again.n_exits, 3);
+}
+
+static void pausing_reaches_threads_born_before_and_after(void **state)
+{
+	(void)state;
+	pause_and_resume(false);
+}
+
+static void events_that_last_are_paused_as_others(void **state)
+{
+	(void)state;
+	pause_and_resume(true);
+}
+
+static u32 count_perf_events(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+	u32 n = 0;
+
+	while (dir && (e = readdir(dir))) {
+		char name[64] = "";
+
+		if (readlinkat(dirfd(dir), e->d_name, name, sizeof(name) - 1) > 0)
+			n += strstr(name, "perf_event") != NULL;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Each is copied for each new thread. */
+static void events_that_last_are_one_for_each_cpu(void **state)
+{
+	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
+	struct burner c = burner_start(0, true);
+	u32 n_before = count_perf_events(), n_cpus, n_events;
+	struct lull_perf *p;
+
+	(void)state;
+	o.is_lasting = true;
+	p = open_or_skip(&o, &c);
+	n_cpus = lull_perf_info(p).n_cpus;
+	n_events = count_perf_events() - n_before;
+	burner_let_go(&c);
+	burner_stop(&c);
+	burner_end(&c);
+	lull_perf_close(p);
+	assert_int_equal(n_events, n_cpus);
 }
 
 static void an_exec_and_its_libraries_are_told(void **state)
@@ -531,6 +581,8 @@ int main(void)
 		cmocka_unit_test(scopes_may_differ),
 		cmocka_unit_test(stays_add_up_to_the_cpu_time),
 		cmocka_unit_test(pausing_reaches_threads_born_before_and_after),
+		cmocka_unit_test(events_that_last_are_paused_as_others),
+		cmocka_unit_test(events_that_last_are_one_for_each_cpu),
 		cmocka_unit_test(an_exec_and_its_libraries_are_told),
 		cmocka_unit_test(a_small_ring_wraps_and_counts_what_it_loses),
 		cmocka_unit_test(the_descriptor_wakes_when_a_ring_fills),

@@ -787,7 +787,7 @@ static void layouts_agree_with_installed_headers(void **state)
 	char command[256], dir[] = "/tmp/lull-python-XXXXXX", path[64], name[64];
 	struct lull_python_target target = { .version = 3u << 24 };
 	struct lull_python_layout layout;
-	unsigned minor, off, n = 0;
+	unsigned minor = 0, off, n = 0;
 	struct lull_err err;
 	FILE *f;
 

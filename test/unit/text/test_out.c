@@ -51,6 +51,21 @@ static void column_aligns_and_groups_digits(void **state)
 			"     97.5        1,234,567                       gemm\n");
 }
 
+static void what_rounds_to_zero_has_no_sign(void **state)
+{
+	static const f64 values[] = { -0.04, -0.06, -0.0, 0.04 };
+	static const char *const texts[] = { "0.0", "-0.1", "0.0", "0.0" };
+	struct lull_str text = LULL_STR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(values); i++) {
+		lull_str_clear(&text);
+		lull_str_add_fixed(&text, values[i], 1);
+		assert_string_equal(lull_str_text(&text), texts[i]);
+	}
+	lull_str_release(&text);
+}
+
 static void human_numbers_carry_their_unit(void **state)
 {
 	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
@@ -58,8 +73,33 @@ static void human_numbers_carry_their_unit(void **state)
 	(void)state;
 	options.is_human = true;
 	options.has_no_header = true;
-	expect(options, "      2.5     25.0 us  1.25 us      0.500  copy, \"pinned\"\n"
-			"     97.5     1.23 ms                      gemm\n");
+	expect(options, "      2.5     25.0 us  1.25 us  488 KiB  copy, \"pinned\"\n"
+			"     97.5     1.23 ms                    gemm\n");
+}
+
+static void moments_of_one_second_are_told_apart(void **state)
+{
+	static const struct lull_out_column one[] = {
+		{ .name = "Start", .kind = LULL_OUT_NS, .is_moment = true }
+	};
+	static const i64 starts_ns[] = { 3561234, 999999400, 23412345678, 23412346678 };
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_out out;
+	struct lull_err err;
+	struct unit_stream s;
+
+	(void)state;
+	options.is_human = true;
+	lull_out_init(&out, one, LULL_COUNT_OF(one));
+	for (size_t i = 0; i < LULL_COUNT_OF(starts_ns); i++) {
+		lull_out_row(&out);
+		lull_out_i64(&out, starts_ns[i]);
+	}
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, "       Start\n -----------\n    3.561 ms\n  999.999 ms\n"
+			" 23.412346 s\n 23.412347 s\n");
+	lull_out_release(&out);
 }
 
 static void rows_are_sorted_and_cut(void **state)
@@ -548,7 +588,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(column_aligns_and_groups_digits),
+		cmocka_unit_test(what_rounds_to_zero_has_no_sign),
 		cmocka_unit_test(human_numbers_carry_their_unit),
+		cmocka_unit_test(moments_of_one_second_are_told_apart),
 		cmocka_unit_test(rows_are_sorted_and_cut),
 		cmocka_unit_test(table_draws_boxes),
 		cmocka_unit_test(tsv_turns_tabs_into_blanks),

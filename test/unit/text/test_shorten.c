@@ -39,6 +39,10 @@ static void the_end_or_the_middle_goes(void **state)
 	expect(lull_shorten_name, "/data/run(1)/long_training_script.py:79", 16,
 	       "long_train" DOTS "py:79");
 	expect(lull_shorten_name, "/data/run(1)/train.py:79", 16, "train.py:79");
+	expect(lull_shorten_name, "/srv/train/train.py:50 Block.forward", 30,
+	       "train.py:50 Block.forward");
+	expect(lull_shorten_name, "/srv/train/train.py:50 Block.forward", 16,
+	       "train.py:50 Blo" DOTS);
 }
 
 static void a_kernel_loses_what_says_least_first(void **state)

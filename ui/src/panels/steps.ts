@@ -9,7 +9,7 @@ import { type Context, type Panel, failure } from "./panel";
 import { type Verdict, verdictOf } from "./verdict";
 
 export interface Steps {
-  /** number, start, end, busy, then idle by family */
+  /** number, start, end, time with work on a device; then what the step is made of: what no cause claims, and what each family does */
   steps: number[][];
   has_causes: boolean;
   n: number;
@@ -55,14 +55,14 @@ function numbers(answer: Steps, steady: number[][]): string {
 function bar({ app, timeline }: Context, s: number[], longest: number, isWarmUp: boolean, busyName: string): HTMLElement {
   const length = lengthOf(s);
   const height = (ns: number): string => `${(100 * ns) / length}%`;
-  const parts = isWarmUp ? [] : [h("i", { style: { height: height(s[3]), background: T.busy } })];
+  const parts = isWarmUp ? [] : [h("i", { style: { height: height(s[4]), background: T.busy } })];
   for (let c = 0; c < 8 && !isWarmUp; c++) {
-    if (s[4 + c] > 0) parts.push(h("i", { class: c === 7 ? "hatched" : "", style: { height: height(s[4 + c]), background: T.idle[c] } }));
+    if (s[5 + c] > 0) parts.push(h("i", { class: c === 7 ? "hatched" : "", style: { height: height(s[5 + c]), background: T.idle[c] } }));
   }
   const name = `step ${s[0]}${isWarmUp ? ", warm-up" : ""}`;
   return h("button", {
     class: `step-bar${isWarmUp ? " warm-up" : ""}${length > longest ? " cut" : ""}`, style: { height: `${Math.max(2, Math.min(100, (100 * length) / longest))}%` },
-    title: `${name}: ${format.duration(length)}${isWarmUp ? "" : `, ${busyName} ${format.percent(s[3] / length)}`}`, "aria-label": `${name}, ${format.duration(length)}`,
+    title: `${name}: ${format.duration(length)}${isWarmUp ? "" : `, ${busyName} ${format.percent(s[4] / length)}`}`, "aria-label": `${name}, ${format.duration(length)}`,
     onclick: () => {
       app.step = { from: s[1], to: s[2] };
       app.frame(app.step);
@@ -93,7 +93,7 @@ export const steps: Panel = {
       const v = answer.has_causes ? await verdictOf(app).catch(() => null) : null;
       const causes = (family: number): string => (v?.findings ?? []).filter((f) => f.family === family).map((f) => `${f.id}: ${f.title}`).join("\n");
       const sums = new Array<number>(9).fill(0);
-      for (const s of steady) for (let c = 0; c < 9; c++) sums[c] += s[3 + c];
+      for (const s of steady) for (let c = 0; c < 9; c++) sums[c] += s[4 + c];
       const all = steady.reduce((sum, s) => sum + lengthOf(s), 0);
       return h("div", { class: "panel steps" },
         h("div", { class: "panel-bar" },

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "cause/cause.h"
-#include "cause/replay.h"
-#include "cause/replay_int.h"
+#include "cause/replay/replay.h"
+#include "cause/replay/replay_int.h"
 #include "cause/thresholds.h"
 
 #define MAX_STREAMS 4096
@@ -36,20 +36,13 @@ struct build {
 	u64 begin_ns; /* where the first thread's gap before its first call begins */
 };
 
-static int by_f64(const void *a, const void *b)
-{
-	const f64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static f64 median(struct lull_vec *v, f64 otherwise)
 {
 	f64 *at = v->at;
 
 	if (v->n < LULL_TN(delays_count))
 		return otherwise;
-	lull_sort(at, v->n, sizeof(*at), by_f64);
+	lull_sort_f64(at, v->n);
 	return at[v->n / 2];
 }
 
@@ -454,6 +447,7 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 	b->s = s;
 	b->last_wait = b->round = b->first = LULL_NONE;
 	b->per_call_ns = is_native ? LULL_T(native_call_ns) : LULL_T(foreign_call_ns);
+	p->over_ns = is_native ? LULL_T(native_launch_ns) : 0;
 	b->per_event_ns = is_native ? LULL_T(native_event_ns) : LULL_T(foreign_event_ns);
 	b->streams = lull_alloc(MAX_STREAMS, sizeof(*b->streams));
 	lull_vec_init(&b->launch, sizeof(f64));
@@ -471,6 +465,7 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 	drop_short_loops(p->nodes.at, (u32)p->nodes.n);
 	mark_starts(p);
 	lull_replay_find_cold(p);
+	lull_replay_find_warm(p);
 	lull_replay_find_update(p);
 	lull_vec_release(&b->launch);
 	lull_vec_release(&b->next);

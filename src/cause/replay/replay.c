@@ -1,4 +1,4 @@
-#include "cause/replay.h"
+#include "cause/replay/replay.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "cause/cause.h"
-#include "cause/replay_int.h"
+#include "cause/replay/replay_int.h"
 #include "cause/thresholds.h"
 
 #define PASSES	4
@@ -15,11 +15,18 @@
 
 #define CALIBRATE_ROUNDS 30
 
+/* What the host itself takes for a call. */
+struct own {
+	f64 before; /* its gap, or how long after the first thread's last call */
+	f64 call;
+};
+
 struct run {
 	const struct lull_what_if *w;
-	f64 clock[8]; /* of each chain */
-	f64 *stream;  /* end of the last unit */
-	f64 *end;     /* of each op of this pass */
+	f64 clock[8];	 /* of each chain */
+	f64 *stream;	 /* end of the last unit */
+	f64 *end;	 /* of each op of this pass */
+	struct own *own; /* of each call */
 	f64 ring[QUEUE];
 	u64 n_enqueued;
 	f64 first; /* start of the last call of the first chain */
@@ -46,6 +53,33 @@ static void start_op(struct run *r, u32 ix, f64 called)
 	r->ring[r->n_enqueued++ % QUEUE] = r->end[ix];
 }
 
+/* What causes other than the launch path have of the gap, as it was. */
+static f64 paused_ns(const struct lull_what_if *w, u32 ix)
+{
+	const struct lull_subject *s = w->replay->subject;
+	const struct lull_slice *slices = s->slices.at;
+	u32 node = w->nodes[ix].node;
+	u8 path = (u8)lull_cause_default(LULL_CAUSE_RESIDUE);
+	f64 sum = 0;
+
+	for (size_t i = s->chain.nodes[node].slice;
+	     i != LULL_NONE && i < s->slices.n && slices[i].node == node; i++)
+		sum += slices[i].cause == path ? 0 : (f64)(slices[i].to_ns - slices[i].from_ns);
+	return sum;
+}
+
+/* Of the gap that is left, what is warm caches' gain. */
+static f64 cooled_ns(const struct lull_what_if *w, const struct lull_replay_node *n, f64 was_ns,
+		     u32 ix)
+{
+	f64 others_ns;
+
+	if (w->warm >= 1)
+		return 0;
+	others_ns = max(paused_ns(w, ix) - max(was_ns - n->gap_ns, 0), 0);
+	return max(n->gap_ns - others_ns, 0) * (1 - w->warm);
+}
+
 /* The gap as it is without recording, or with. */
 static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n, u32 ix)
 {
@@ -55,7 +89,23 @@ static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n
 	if (w->is_raw || was->gap_ns <= 0)
 		return n->gap_ns * w->host;
 	kept = max(was->gap_ns - was->over_ns * w->scale, LULL_T(gap_kept) * was->gap_ns);
-	return n->gap_ns * kept / was->gap_ns * w->host;
+	if (n->gap_ns == was->gap_ns && w->warm >= 1)
+		return kept * w->host;
+	return (n->gap_ns - cooled_ns(w, n, was->gap_ns, ix)) * kept / was->gap_ns * w->host;
+}
+
+/* The same of the call. */
+static f64 call_of(const struct lull_what_if *w, const struct lull_replay_node *n, u32 ix)
+{
+	const struct lull_replay_node *was = lull_vec_get(&w->replay->nodes, ix);
+	f64 kept;
+
+	if (w->is_raw || n->kind != LULL_KIND_OF_LAUNCH || was->call_ns <= 0)
+		return n->call_ns * w->host;
+	kept = max(was->call_ns - w->replay->over_ns * w->scale, LULL_T(gap_kept) * was->call_ns);
+	if (n->call_ns != was->call_ns)
+		kept *= n->call_ns / was->call_ns;
+	return kept * w->host * w->warm;
 }
 
 /* How much a fix took from the gap. */
@@ -69,13 +119,14 @@ static f64 shorter(const struct lull_what_if *w, u32 ix)
 static void run_node(struct run *r, u32 ix)
 {
 	const struct lull_replay_node *n = &r->w->nodes[ix];
+	const struct own *own = &r->own[ix];
 	f64 *t = &r->clock[n->chain], called;
 	u32 last = LULL_NONE;
 
 	if (n->is_after)
-		*t = max(*t, r->first + max(n->after_ns - shorter(r->w, ix), 0));
+		*t = max(*t, r->first + own->before);
 	else
-		*t += gap_of(r->w, n, ix);
+		*t += own->before;
 	if (!n->chain)
 		r->first = *t;
 	if (n->is_gone)
@@ -84,7 +135,7 @@ static void run_node(struct run *r, u32 ix)
 	if (n->wait == LULL_REPLAY_STREAM || n->wait == LULL_REPLAY_DEVICE) {
 		f64 until = n->wait == LULL_REPLAY_DEVICE ? r->all : r->stream[n->stream];
 
-		*t = max(*t + n->call_ns * r->w->host, until + n->return_ns);
+		*t = max(*t + own->call, until + n->return_ns);
 		return;
 	}
 	for (u32 i = n->op; i < n->op + n->n_ops; i++) {
@@ -93,11 +144,25 @@ static void run_node(struct run *r, u32 ix)
 		start_op(r, i, called);
 		last = i;
 	}
-	*t += n->call_ns * r->w->host;
+	*t += own->call;
 	if (n->wait == LULL_REPLAY_OWN && last != LULL_NONE)
 		*t = max(*t, r->end[last] + n->return_ns);
 	if (r->n_enqueued >= QUEUE)
 		*t = max(*t, r->ring[r->n_enqueued % QUEUE]);
+}
+
+/* They are the same in each pass, and to find them takes a look at the nodes as they were. */
+static struct own *all_own(const struct lull_what_if *w)
+{
+	struct own *own = lull_realloc(NULL, w->n + 1, sizeof(*own));
+
+	for (u32 i = 0; i < w->n; i++) {
+		const struct lull_replay_node *n = &w->nodes[i];
+
+		own[i].before = n->is_after ? max(n->after_ns - shorter(w, i), 0) : gap_of(w, n, i);
+		own[i].call = call_of(w, n, i);
+	}
+	return own;
 }
 
 f64 lull_what_if_run(const struct lull_what_if *w)
@@ -106,6 +171,7 @@ f64 lull_what_if_run(const struct lull_what_if *w)
 	f64 first = 0, step;
 
 	r->w = w;
+	r->own = all_own(w);
 	r->stream = lull_alloc(STREAMS, sizeof(*r->stream));
 	r->end = lull_alloc(w->n_ops + 1, sizeof(*r->end));
 	for (int pass = 0; pass < PASSES; pass++) {
@@ -123,10 +189,27 @@ f64 lull_what_if_run(const struct lull_what_if *w)
 			first = max(r->all, w->n_ops ? 0 : host);
 	}
 	step = (r->all - first) / (PASSES - 1) / w->replay->n_rounds;
+	free(r->own);
 	free(r->stream);
 	free(r->end);
 	free(r);
 	return max(step, w->floor_ns);
+}
+
+f64 lull_replay_rest_ns(const struct lull_replay *p, f64 without_ns)
+{
+	const struct lull_replay_node *nodes = p->nodes.at;
+	const struct lull_replay_op *ops = p->ops.at;
+	f64 host = 0, device = 0;
+
+	for (size_t i = 0; i < p->nodes.n; i++)
+		host += nodes[i].chain			   ? 0
+			: nodes[i].flags & LULL_NODE_PAGED ? nodes[i].gap_ns + p->call_ns
+							   : nodes[i].gap_ns + nodes[i].call_ns;
+	for (size_t i = 0; i < p->ops.n; i++)
+		device += ops[i].is_carried ? 0 : ops[i].dur_ns;
+	host = (host / p->n_rounds - without_ns) * p->host * p->warm;
+	return max(host, device / p->n_rounds);
 }
 
 void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int scenario)
@@ -136,9 +219,10 @@ void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int 
 				    .n_ops = (u32)p->ops.n,
 				    .scale = 1,
 				    .host = p->host,
+				    .warm = 1,
 				    .scenario = scenario };
-	w->nodes = lull_alloc(w->n + 1, sizeof(*w->nodes));
-	w->ops = lull_alloc(w->n_ops + 1, sizeof(*w->ops));
+	w->nodes = lull_realloc(NULL, w->n + 1, sizeof(*w->nodes));
+	w->ops = lull_realloc(NULL, w->n_ops + 1, sizeof(*w->ops));
 	if (w->n)
 		memcpy(w->nodes, p->nodes.at, w->n * sizeof(*w->nodes));
 	if (w->n_ops)
@@ -219,17 +303,16 @@ static f64 less(f64 was, f64 is)
 }
 
 /* Of the host, before and in this call: a wait takes as long as it took. */
-static f64 host_removed_ns(const struct lull_what_if *w, u32 i)
+static f64 host_removed_ns(const struct lull_what_if *w, const struct lull_what_if *cold, u32 i)
 {
 	const struct lull_replay_node *was = lull_vec_get(&w->replay->nodes, i), *is = &w->nodes[i];
 	const struct lull_node *node = &w->replay->subject->chain.nodes[was->node];
 	bool is_free = is->is_gone || is->wait != was->wait;
-	f64 ns = less(gap_of(w, &(struct lull_replay_node){ .gap_ns = was->gap_ns }, i),
-		      gap_of(w, is, i));
+	f64 ns = less(gap_of(cold, was, i), gap_of(w, is, i));
 
-	return ns +
-	       (is_free ? (f64)(node->end_ns - node->begin_ns) * fmax(w->host, 1)
-			: less(was->call_ns, is->call_ns) + less(was->return_ns, is->return_ns));
+	return ns + (is_free ? (f64)(node->end_ns - node->begin_ns) * fmax(w->host, 1)
+			     : less(call_of(cold, was, i), call_of(w, is, i)) +
+				       less(was->return_ns, is->return_ns));
 }
 
 /* Of the device: what is gone, shorter, sooner, or runs beside the rest. */
@@ -247,10 +330,12 @@ static f64 device_removed_ns(const struct lull_what_if *w, u32 i)
 
 f64 lull_what_if_removed_ns(const struct lull_what_if *w)
 {
+	struct lull_what_if cold = *w;
 	f64 sum = 0;
 
+	cold.warm = 1;
 	for (u32 i = 0; i < w->n; i++)
-		sum += host_removed_ns(w, i);
+		sum += host_removed_ns(w, &cold, i);
 	for (u32 i = 0; i < w->n_ops; i++)
 		sum += device_removed_ns(w, i);
 	return sum / w->replay->n_rounds;
@@ -269,6 +354,31 @@ f64 lull_what_if_fewer_ns(const struct lull_what_if *w)
 						 : less(was[i].dur_ns, w->ops[i].dur_ns);
 	}
 	return sum / w->replay->n_rounds;
+}
+
+/* ---- what pauses cost beyond themselves ---- */
+
+/* How much of a pause the fix takes away before or in this call. */
+static f64 pause_ns(const struct lull_what_if *w, u32 i)
+{
+	const struct lull_replay_node *was = lull_vec_get(&w->replay->nodes, i), *is = &w->nodes[i];
+	const struct lull_node *node = &w->replay->subject->chain.nodes[was->node];
+	f64 gap_ns = less(was->gap_ns, is->gap_ns), call_ns = 0;
+
+	if (is->is_gone || is->wait != was->wait)
+		call_ns = (f64)(node->end_ns - node->begin_ns);
+	return (gap_ns >= LULL_T(gap_long_ns) ? gap_ns : 0) +
+	       (call_ns >= LULL_T(gap_long_ns) ? call_ns : 0);
+}
+
+void lull_what_if_warm(struct lull_what_if *w)
+{
+	f64 sum = 0;
+
+	for (u32 i = 0; w->replay->warm < 1 && i < w->n; i++)
+		sum += pause_ns(w, i);
+	if (sum / w->replay->n_rounds >= LULL_T(gain) * w->replay->measured_ns)
+		w->warm = w->replay->warm;
 }
 
 /* ---- what fixes are made of ---- */
@@ -336,7 +446,7 @@ void lull_what_if_pin(struct lull_what_if *w, u32 node)
 				w->replay->link[copy->direction == LULL_COPY_OUT ? LULL_COPY_OUT
 										 : LULL_COPY_IN] *
 				1e9 +
-			LULL_T(pinned_ns);
+			LULL_T(next_ns);
 		w->ops[i].is_carried = false;
 		if (pinned_ns < w->ops[i].dur_ns)
 			w->ops[i].dur_ns = pinned_ns;
@@ -404,5 +514,5 @@ f64 lull_replay_link_speed(const struct lull_subject *s, u8 direction)
 		if (strstr(name, links[i].name))
 			speed = links[i].speed;
 	}
-	return speed > 0 ? speed : 20e9;
+	return speed > 0 ? speed : LULL_T(link_speed);
 }

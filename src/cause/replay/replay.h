@@ -88,9 +88,11 @@ struct lull_replay {
 	f64 next_ns;	 /* of next_ns, */
 	f64 call_ns;	 /* and of launching calls */
 	f64 host;	 /* factor on the host's time, from lull_replay_calibrate(); else 1 */
-	f64 host_part;	 /* of the host's time in gaps, what is left without recording */
-	f64 clock_part;	 /* clock over the highest one, 0 if not known */
-	f64 link[3];	 /* bytes a second by lull_direction, see lull_replay_link_speed() */
+	f64 over_ns;	 /* of a launching call: recording */
+	f64 warm;	/* of the host's time on the way to launches, what is left without pauses */
+	f64 host_part;	/* of the host's time in gaps, what is left without recording */
+	f64 clock_part; /* clock over the highest one, 0 if not known */
+	f64 link[3];	/* bytes a second by lull_direction, see lull_replay_link_speed() */
 };
 
 /* What a fix may change: copies of nodes and ops, and a floor under the step. */
@@ -105,6 +107,7 @@ struct lull_what_if {
 	bool is_raw;  /* keep the cost of recording */
 	f64 scale;    /* of the cost of recording that is taken out */
 	f64 host;     /* of the host's time that is kept: 1, or as calibrated */
+	f64 warm;     /* of its time on the way to launches: 1, or replay->warm */
 };
 
 /* Build the graph and run it unchanged. */
@@ -116,6 +119,12 @@ void lull_replay_init(struct lull_replay *p, const struct lull_subject *s);
  */
 void lull_replay_calibrate(struct lull_replay *p, f64 step_ns);
 
+/*
+ * About what a step takes when so much of the first thread's time is gone, without a run: its own
+ * time that is left, or the device's, whichever is longer. Copies of pageable memory are left out.
+ */
+f64 lull_replay_rest_ns(const struct lull_replay *p, f64 without_ns);
+
 /* Free it. */
 void lull_replay_release(struct lull_replay *p);
 
@@ -124,6 +133,12 @@ void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int 
 
 /* Free it. */
 void lull_what_if_release(struct lull_what_if *w);
+
+/*
+ * To be called when all that a fix changes was changed: where it takes long pauses away, the host
+ * comes to its launches with warm caches.
+ */
+void lull_what_if_warm(struct lull_what_if *w);
 
 /* The step it gives. */
 f64 lull_what_if_run(const struct lull_what_if *w);
@@ -148,6 +163,12 @@ void lull_what_if_drop_path(struct lull_what_if *w, u32 node, u8 cause, f64 ns);
 
 /* How much of the gap before it this cause has. */
 f64 lull_what_if_slices_ns(const struct lull_what_if *w, u32 node, u8 cause);
+
+/*
+ * Take away results that go to the host, where this cause has work on them before the next launch:
+ * that work, the copies and the waits (replay_trip.c). Returns the cause's time in them, of a step.
+ */
+f64 lull_what_if_drop_trips(struct lull_what_if *w, u8 cause);
 
 /* Turn a copy from or to pageable memory into an asynchronous one with pinned memory. */
 void lull_what_if_pin(struct lull_what_if *w, u32 node);

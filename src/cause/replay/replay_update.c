@@ -6,7 +6,7 @@
  * most samples in it are inside its code. Parts without samples are what the one before them is.
  */
 #include "cause/location.h"
-#include "cause/replay_int.h"
+#include "cause/replay/replay_int.h"
 #include "cause/thresholds.h"
 
 #define PARTS 64

@@ -1,0 +1,88 @@
+#include "agent/calls/came.h"
+
+#include <poll.h>
+
+#include "agent/core/sys.h"
+
+/* Higher descriptors are not noted: few servers have so many. */
+#define MAX_FDS 8192u
+
+/* In a moment: it is that of the connection, and holds for the first data, too. */
+#define IS_FIRST 1u
+
+static _Atomic bool is_watching;
+static _Atomic u64 came[MAX_FDS];
+static _Atomic u64 connections[MAX_FDS]; /* when each was accepted, 0 = it is none */
+
+void lull_came_watch(void)
+{
+	atomic_store_explicit(&is_watching, true, memory_order_relaxed);
+}
+
+static bool is_known(i64 fd)
+{
+	return fd >= 0 && fd < (i64)MAX_FDS;
+}
+
+static bool is_noted(i64 fd)
+{
+	return is_known(fd) && atomic_load_explicit(&is_watching, memory_order_relaxed);
+}
+
+u64 lull_came_at(int fd)
+{
+	return is_noted(fd) ? atomic_load_explicit(&came[fd], memory_order_relaxed) & ~(u64)IS_FIRST
+			    : 0;
+}
+
+bool lull_came_is_connection(i64 fd)
+{
+	return is_known(fd) && atomic_load_explicit(&connections[fd], memory_order_relaxed) != 0;
+}
+
+bool lull_came_closed(i64 fd, u64 start)
+{
+	u64 accepted =
+		is_known(fd) ? atomic_load_explicit(&connections[fd], memory_order_relaxed) : 0;
+
+	/* Another thread may have got a new one with this number meanwhile. */
+	return accepted && accepted < start &&
+	       atomic_compare_exchange_strong_explicit(&connections[fd], &accepted, 0,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+static bool has_data(i64 fd)
+{
+	struct pollfd at = { .fd = (int)fd, .events = POLLIN };
+	struct timespec at_once = { 0 };
+	int saved = errno;
+	bool is_there = syscall(SYS_ppoll, &at, 1L, &at_once, NULL, 0L) > 0;
+
+	errno = saved;
+	return is_there;
+}
+
+bool lull_came_accepted(i64 fd)
+{
+	if (!is_known(fd))
+		return false;
+	atomic_store_explicit(&connections[fd], lull_time(), memory_order_relaxed);
+	/* Now, not when the thread woke up: data often come a little later than the connection. */
+	if (is_noted(fd))
+		atomic_store_explicit(&came[fd], has_data(fd) ? lull_time() | IS_FIRST : 0,
+				      memory_order_relaxed);
+	return true;
+}
+
+bool lull_came_read(const struct lull_thread *t, i64 fd)
+{
+	u64 moment;
+
+	if (!is_noted(fd))
+		return lull_came_is_connection(fd);
+	moment = atomic_load_explicit(&came[fd], memory_order_relaxed);
+	if (!(moment & IS_FIRST))
+		moment = t->came.woke ? t->came.woke : lull_time();
+	atomic_store_explicit(&came[fd], moment & ~(u64)IS_FIRST, memory_order_relaxed);
+	return lull_came_is_connection(fd);
+}

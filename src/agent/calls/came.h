@@ -1,0 +1,36 @@
+/*
+ * came - connections of a server, and when data in them were there that it reads now.
+ *
+ * An event loop learns of many sockets in one call (poll, epoll_wait), then reads one after the
+ * other: what it reads was there when that call returned. What a connection has when it is accepted
+ * was there then, too, even if the loop reads it some rounds later.
+ *
+ * Valid for:  sockets that a thread reads after it has waited for them, as event loops do. What
+ *             other threads read is noted as well, but may be as old as their last wait.
+ * Threads:    any; a descriptor belongs to whoever reads it.
+ * Costs:      a load for each call that reads or sends; after lull_came_watch() also a store, and a
+ *             system call for each connection.
+ */
+#ifndef LULL_AGENT_CALLS_CAME_H
+#define LULL_AGENT_CALLS_CAME_H
+
+#include "agent/core/ring.h"
+
+/* Begin to note when data came. Again is fine. */
+void lull_came_watch(void);
+
+/* When what was read last from this descriptor was there, as lull_time() gives it; 0 = unknown. */
+u64 lull_came_at(int fd);
+
+/* Whether accept() gave this descriptor, and nobody closed it. */
+bool lull_came_is_connection(i64 fd);
+
+/*
+ * This connection was accepted just now; the thread has read from this descriptor; a call that
+ * began at `start` has closed it. True if it is, or was, a connection. They keep errno.
+ */
+bool lull_came_accepted(i64 fd);
+bool lull_came_read(const struct lull_thread *t, i64 fd);
+bool lull_came_closed(i64 fd, u64 start);
+
+#endif
