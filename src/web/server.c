@@ -427,9 +427,10 @@ u16 lull_server_port(const struct lull_server *s)
 
 u64 lull_server_tick(struct lull_server *s)
 {
-	u64 now_ns = lull_now_ns(), silent_ns;
+	u64 now_ns, silent_ns;
 
 	pthread_mutex_lock(&s->lock);
+	now_ns = lull_now_ns(); /* under the lock: a request that comes now is not in its future */
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
 		struct connection *c = &s->connections[i];
 
