@@ -103,7 +103,7 @@ TEST_GOALS := setup test $(KINDS)
 setup:
 	$(Q)tools/setup $(PACKAGES) \
 		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),$(TEST_PACKAGES)) \
-		$(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES)) \
+		$(if $(filter dist dist/%,$(MAKECMDGOALS)),$(DIST_PACKAGES)) \
 		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),--if-possible $(TEST_NOTEBOOK) $(TEST_FOREIGN))
 
 # A release links the archive of libmicrohttpd, but no TLS library (src/web/no_tls.c).
