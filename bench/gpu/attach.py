@@ -4,6 +4,7 @@
     attach.py LULL SERVE.PY OUT [--times 50] [--seconds 5]
     attach.py LULL PLANTED.PY OUT --planted [--seconds 5]
     attach.py LULL - OUT --loops [--times 50] [--seconds 5]
+    attach.py LULL - OUT --afterwards [--times 5] [--turns 60] [--turn 0.3]
 
 Three programs run side by side: PyTorch training (attach_train.py), a server with its client (examples/serve.py), CUDA C++
 (attach_loop.cu). Each is recorded --times times for --seconds. Then: results and exit code, open files, threads and memory
@@ -11,6 +12,7 @@ before and after; how long a thread was stopped; whether a kernel is missing, ha
 beside before, by turns with a twin to which nobody attaches (the machine's speed varies more than 1 %).
 
 With --loops CUDA C++ alone: one and two threads, with a runtime that is linked statically and a shared one, side by side.
+With --afterwards step times alone, of one program at a time, with as many turns as the answer needs.
 With --planted each planted loop is recorded by attach, and the first cause that lull names stands beside its label.
 """
 import argparse
@@ -31,17 +33,19 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RATE = 25  # requests a second
-TURNS, TURN_S = 8, 1.0
+
+# Imports what takes long, and begins when it is told to: it does not use the device before.
+WAITER = "import runpy, sys, torch; sys.stdin.readline(); sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
 class Guest:
     """A program in a process group of its own, with a log of its steps."""
 
-    def __init__(self, out, name, argv):
+    def __init__(self, out, name, argv, stdin=None):
         self.name, self.log, self.stop = name, os.path.join(out, name + ".steps"), os.path.join(out, name + ".stop")
         self.output = open(os.path.join(out, name + ".txt"), "wb")
         argv = [self.log if a == "LOG" else self.stop if a == "STOP" else a for a in argv]
-        self.child = subprocess.Popen(argv, stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True)
+        self.child = subprocess.Popen(argv, stdin=stdin, stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True)
         self.pid = self.child.pid
 
     def signal(self, number):
@@ -154,15 +158,16 @@ def first_cause(lull, report):
     return answer.get("first") or str(answer.get("cannot_tell") or "nothing")
 
 
-def by_turns(guest, twin, slots):
-    """Let each run alone for a second, in turn; when that was goes to slots."""
-    for _ in range(TURNS):
-        for who, other in ((guest, twin), (twin, guest)):
+def by_turns(o, guest, twin, slots):
+    """Let each run alone for a while, in turn (A B, B A, ...); when that was goes to slots."""
+    for turn in range(o.turns):
+        order = ((guest, twin), (twin, guest))
+        for who, other in order if turn % 2 == 0 else order[::-1]:
             other.signal(signal.SIGSTOP)
             who.signal(signal.SIGCONT)
             begin = time.monotonic()
-            time.sleep(TURN_S)
-            slots.append((who, begin + 0.2, begin + TURN_S - 0.05))
+            time.sleep(o.turn)
+            slots.append((who, begin + 0.2 * o.turn, begin + 0.95 * o.turn))
     twin.signal(signal.SIGCONT)
     guest.signal(signal.SIGCONT)
 
@@ -170,8 +175,9 @@ def by_turns(guest, twin, slots):
 def ratios(guest, twin, slots):
     """Of each turn: the median step of the guest by that of the twin."""
     steps = {who: who.steps() for who in (guest, twin)}
-    medians = [(who, statistics.median([d for t, d in steps[who] if a <= t <= b] or [0])) for who, a, b in slots]
-    return [a / b for (_, a), (_, b) in zip(medians[::2], medians[1::2]) if a and b]
+    medians = [{who: statistics.median([d for t, d in steps[who] if a <= t <= b] or [0]) for who, a, b in pair}
+               for pair in zip(slots[::2], slots[1::2])]
+    return [m[guest] / m[twin] for m in medians if m[guest] and m[twin]]
 
 
 def interval(before, after):
@@ -228,7 +234,7 @@ def run_loops(o):
 
 def run_three(o):
     loop = build_loop(o)
-    requests = int(RATE * (o.times * (o.seconds + 1.6) + 2 * TURNS * TURN_S * 4 + 60))
+    requests = int(RATE * (o.times * (o.seconds + 1.6) + 2 * o.turns * o.turn * 4 + 60))
     latencies = os.path.join(o.out, "latencies.json")
     serve = Guest(o.out, "server", [sys.executable, o.program, "--cause", "none", "--rate", str(RATE), "--requests", str(requests), "--log", latencies])
     pairs = {}
@@ -244,7 +250,7 @@ def run_three(o):
         for g in everyone:
             g.signal(signal.SIGSTOP)
         for name, (guest, twin) in pairs.items():
-            by_turns(guest, twin, slots[name][which])
+            by_turns(o, guest, twin, slots[name][which])
             guest.signal(signal.SIGSTOP)
             twin.signal(signal.SIGSTOP)
         for g in everyone:
@@ -283,36 +289,55 @@ def run_three(o):
         len(taken), requests, statistics.median(first) * 1e3, statistics.median(last) * 1e3, max(taken) * 1e3))
 
 
+def run_afterwards(o):
+    """One program after the other, with its twin and nothing else on the device."""
+    loop = build_loop(o)
+    for name, argv in (("cuda-c++", [loop, "LOG", "STOP", "1"]), ("training", [sys.executable, os.path.join(HERE, "attach_train.py"), "LOG", "STOP"])):
+        guest, twin = Guest(o.out, name, argv), Guest(o.out, name + "-twin", argv)
+        for g in (guest, twin):
+            wait_for(lambda: os.path.exists(g.log) and os.path.getsize(g.log) > 16000)
+        slots = [], [], []
+        by_turns(o, guest, twin, slots[0])
+        by_turns(o, guest, twin, slots[1])
+        twin.signal(signal.SIGSTOP)
+        record = Record(o, guest, None)
+        before = guest.state()
+        record.run()
+        time.sleep(1)
+        after = guest.state()
+        by_turns(o, guest, twin, slots[2])
+        say_of(record, before, after, *guest.end())
+        print("  the twin: status %d: %s" % twin.end())
+        first, second, last = (ratios(guest, twin, s) for s in slots)
+        print("  steps before / before:     %.4f [%.4f, %.4f]" % interval(first, second))
+        print("  steps afterwards / before: %.4f [%.4f, %.4f]" % interval(first + second, last), flush=True)
+
+
 def run_planted(o):
-    """The next loops start while one is recorded, and are stopped until it is their turn."""
+    """One after the other: only the loop that is recorded uses the device."""
     listed = subprocess.run([sys.executable, o.program, "--list"], stdout=subprocess.PIPE, text=True).stdout
     cases = [line.split()[:2] for line in listed.splitlines()]
-    env_ready = 20
-    guests, right = [], 0
+    right = 0
 
     def start(case):
-        g = Guest(o.out, case, [sys.executable, o.program, case, "--steps", "200000"])
-        g.began = time.monotonic()
-        guests.append(g)
+        return Guest(o.out, case, [sys.executable, "-c", WAITER, o.program, case, "--steps", "200000"], stdin=subprocess.PIPE)
 
-    for case, _ in cases[:3]:
-        start(case)
+    guests = [start(case) for case, _ in cases[:3]]
     for i, (case, label) in enumerate(cases):
         g = guests[i]
-        time.sleep(max(0, g.began + env_ready - time.monotonic()))
-        for other in guests[i + 1:]:
-            if time.monotonic() - other.began > env_ready - 5:
-                other.signal(signal.SIGSTOP)
-        g.signal(signal.SIGCONT)
-        time.sleep(1)
+        if i + 3 < len(cases):
+            guests.append(start(cases[i + 3][0]))
+        g.child.stdin.write(b"\n")
+        g.child.stdin.flush()
+        time.sleep(12 if i < 3 else 6)  # its warm-up; the first ones import beside each other
         report = os.path.join(o.out, case + "-attached.lull")
-        done = subprocess.run([o.lull, "attach", "-d", "%gs" % o.seconds, "-f", "-o", report, str(g.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run([o.lull, "attach", "-d", "%gs" % o.seconds, "-f", "-o", report, str(g.pid)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         cause = first_cause(o.lull, report)
         right += cause == label
         print("%-18s %-22s %-22s %s" % (case, label, cause, "" if cause == label else "DIFFERS " + done.stdout[-300:]), flush=True)
         g.signal(signal.SIGKILL)
-        if i + 3 < len(cases):
-            start(cases[i + 3][0])
+        g.child.wait()
     print("%d of %d by attach" % (right, len(cases)))
 
 
@@ -323,11 +348,14 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--turns", type=int, default=8, help="how often each of two twins runs alone, before and after")
+    parser.add_argument("--turn", type=float, default=1.0, help="seconds of a turn")
+    parser.add_argument("--afterwards", action="store_true")
     parser.add_argument("--planted", action="store_true")
     parser.add_argument("--loops", action="store_true")
     o = parser.parse_args()
     os.makedirs(o.out, exist_ok=True)
-    (run_planted if o.planted else run_loops if o.loops else run_three)(o)
+    (run_planted if o.planted else run_loops if o.loops else run_afterwards if o.afterwards else run_three)(o)
 
 
 if __name__ == "__main__":

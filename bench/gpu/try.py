@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Let lull try programs of the corpus, and put its gain beside that of the fix made by hand. Needs a GPU and PyTorch.
 
-    try.py LULL OUT [--only NAME,...] [--budget SECONDS] [--beside N] [--limit SECONDS]
+    try.py LULL OUT [--only NAME,...] [--budget SECONDS] [--beside N] [--limit SECONDS] [--planted PLANTED.PY]
+    try.py LULL OUT --same N [--only NAME,...] [--beside N] [--limit SECONDS]
 
 N programs are tried at a time: most of a trial goes into starting PyTorch. Prints a line for each program; what lull said
 goes to OUT/NAME.json. The gain by hand is round_ms / fixed_ms of test/corpus/labels.tsv, measured on a machine of its own.
+A name "planted:CASE" is a loop of --planted. With --same nothing is changed (a variable that nobody reads), N times in all:
+each gain that is found is a false one.
 """
 import argparse
+import collections
 import concurrent.futures
 import csv
 import json
@@ -14,6 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "test", "corpus")
@@ -25,7 +30,11 @@ PROGRAMS = {
     "gpt_char_train": "", "train_shapes_resnet": "", "patch_transformer": "", "user_next_item": "", "load_forecaster": "",
     "mixer_images": "tf32", "reservoir_ensemble": "tf32", "satellite_tiles": "", "story_batch_decode": "",
     "image_bands": "", "photo_pyramid": "", "frame_motion": "", "chat_greedy": "", "diffusion_ema": "",
+    "texture_trainer": "", "detector_targets": "", "augment_train": "", "click_features": "", "load_backtest": "", "tabular_resmlp": "",
 }
+
+# Programs for --same: one that is started quickly, and some of PyTorch.
+SAME = ("image_bands", "photo_pyramid", "frame_motion", "slab_heat", "reaction_lattice", "digits_convnet", "multitask_heads", "train_shapes_resnet")
 
 
 def longer(text):
@@ -35,24 +44,32 @@ def longer(text):
     return ["--steps", "400"] if "--steps" in text else []
 
 
-def try_one(o, name):
-    began = time.monotonic()
-    app = os.path.join(o.out, "app", name)
+def program_of(o, name, app):
+    """Its command."""
     os.makedirs(app, exist_ok=True)
+    if name.startswith("planted:"):
+        return [sys.executable, o.planted, name.split(":")[1], "--steps", "4000"]
     path = next(os.path.join(CORPUS, "programs", name + kind) for kind in (".py", ".cu")
                 if os.path.exists(os.path.join(CORPUS, "programs", name + kind)))
     with open(path, encoding="utf-8") as f:
         more = longer(f.read())
     if path.endswith(".cu"):
-        program = [os.path.join(app, name)]
-        subprocess.run(["nvcc", "-O2", "-lineinfo", "-arch=native", "-o", program[0], path, "-lcublas", "-lpthread"], check=True)
-    else:
-        shutil.copy(path, app)
-        program = [sys.executable, os.path.join(app, name + ".py")]
+        program = os.path.join(app, name)
+        if not os.path.exists(program):
+            subprocess.run(["nvcc", "-O2", "-lineinfo", "-arch=native", "-o", program, path, "-lcublas", "-lpthread"], check=True)
+        return [program] + more
+    shutil.copy(path, app)
+    return [sys.executable, os.path.join(app, name + ".py")] + more
+
+
+def try_one(o, name):
+    began = time.monotonic()
+    app = os.path.join(o.out, "app", name.replace(":", "-"))
+    program = program_of(o, name, app)
     only = ["--only", PROGRAMS[name]] if PROGRAMS.get(name) else []
-    command = [o.lull, "try", "-q", "--format", "json", "--budget", "%ds" % o.budget] + only + ["--"] + program + more
+    command = [o.lull, "try", "-q", "--format", "json", "--budget", "%ds" % o.budget] + only + ["--"] + program
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=app, timeout=o.limit)
-    with open(os.path.join(o.out, name + ".json"), "w", encoding="utf-8") as f:
+    with open(os.path.join(o.out, name.replace(":", "-") + ".json"), "w", encoding="utf-8") as f:
         f.write(done.stdout)
     return json.loads(done.stdout) if done.stdout.strip() else done.stderr.strip()[-300:], time.monotonic() - began
 
@@ -69,6 +86,30 @@ def say(name, answer, took, hand):
         name, hand, took, (answer["baseline"].get("step_ns") or 0) / 1e6, text or "nothing", rest[:120]), flush=True)
 
 
+def same(o, names):
+    """Trials of nothing, by turns of the programs."""
+    programs = {name: program_of(o, name, os.path.join(o.out, "app", name)) for name in names}
+    end, verdicts = time.monotonic() + o.limit, collections.Counter()
+
+    def one(name):
+        if time.monotonic() > end:
+            return name, "no time", None
+        command = [o.lull, "try", "-q", "--format", "json", "--env", "NOBODY_READS_THIS=1", "--"] + programs[name]
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+        if not done.stdout.strip():
+            return name, "failed", done.stderr.strip()[-300:]
+        tried = json.loads(done.stdout)["tried"][0]
+        return name, tried["verdict"], tried.get("gain")
+
+    with concurrent.futures.ThreadPoolExecutor(o.beside) as pool:
+        for name, verdict, gain in pool.map(one, (names[i % len(names)] for i in range(o.same))):
+            verdicts[verdict] += 1
+            if verdict not in ("none", "no time"):
+                print("%-22s %s %s" % (name, verdict, gain), flush=True)
+    print("%d trials of nothing: %s" % (o.same, dict(verdicts)), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lull")
@@ -77,7 +118,13 @@ def main():
     parser.add_argument("--budget", type=int, default=90)
     parser.add_argument("--beside", type=int, default=4)
     parser.add_argument("--limit", type=float, default=570)
+    parser.add_argument("--planted", metavar="PLANTED.PY")
+    parser.add_argument("--same", type=int, default=0, metavar="N")
     o = parser.parse_args()
+    o.out = os.path.abspath(o.out)
+    if o.same:
+        same(o, o.only.split(",") if o.only else list(SAME))
+        return
     names = o.only.split(",") if o.only else list(PROGRAMS)
     with open(os.path.join(CORPUS, "labels.tsv"), encoding="utf-8") as f:
         hand = {r["name"]: float(r["round_ms"]) / float(r["fixed_ms"]) for r in csv.DictReader(f, delimiter="\t") if float(r["fixed_ms"] or 0)}
