@@ -350,7 +350,6 @@ async def answer(reader, writer, engine, trouble):
             await generate(ask, writer, engine, trouble)
     else:
         await generate(ask, writer, engine, trouble)
-    writer.close()
 
 
 async def generate(ask, writer, engine, trouble):
@@ -365,6 +364,8 @@ async def generate(ask, writer, engine, trouble):
         is_last = await job.tokens.get() == 0
         writer.write(b"token\n")
         await writer.drain()
+    writer.close()  # which is how the client knows that this was all
+    await writer.wait_closed()
 
 
 async def serve_by_asyncio(model, trouble, options):

@@ -202,7 +202,7 @@ class request:
     def __enter__(self):
         requests = _requests()
         if requests is not None:
-            self._open = requests.begin_request(self.name, self.traceparent)
+            self._open = requests.begin_mark(self.name, self.traceparent)
         return self
 
     def __exit__(self, kind, error, trace):

@@ -27,7 +27,7 @@ MAX_KNOWN_PATH = 200  # characters; names of longer paths are not kept
 
 _current = contextvars.ContextVar("lull_request", default=None)
 _arrival = contextvars.ContextVar("lull_arrival", default=0)
-_connection = contextvars.ContextVar("lull_connection", default=None)  # hypercorn's
+_connection = contextvars.ContextVar("lull_connection", default=None)  # of hypercorn, or of asyncio's streams
 _agent = None
 _names = set()
 _is_id = re.compile(r"\d+|[0-9a-fA-F-]{16,}").fullmatch
@@ -235,9 +235,22 @@ def came_to_loop(transport):
         return now()
 
 
+@careful
+def _came_to_mark():
+    """When the data came that are marked as a request now, in the task of their connection; 0: nobody knows."""
+    connection = _connection.get()
+    return 0 if connection is None else _agent.request_took(connection.get_extra_info("socket").fileno())
+
+
+_is_watching = False
+
+
 def watch_loops():
     """From now on the agent notes when data came that event loops read."""
-    _agent.request_came(-1)
+    global _is_watching
+    if not _is_watching:
+        _is_watching = True
+        _agent.request_came(-1)
 
 
 @careful
@@ -249,6 +262,11 @@ def begin_request(name, trace="", moment=0):
     _current.set(request)
     work(request)
     return request
+
+
+def begin_mark(name, trace=""):
+    """The same for a request that the program marks."""
+    return begin_request(name, trace, _came_to_mark()) if current() is None else None
 
 
 @careful
@@ -778,6 +796,22 @@ def _patch_hypercorn_server(module):
     watch_loops()
 
 
+# ---- servers that programs write on asyncio's streams; they mark their requests ----
+
+
+def _patch_streams(module):
+    original = module.StreamReaderProtocol.connection_made
+
+    @functools.wraps(original)
+    def connection_made(self, transport):
+        # The callback is the server's; it runs in a task that inherits this context, which is of this connection alone.
+        if getattr(self, "_client_connected_cb", None) is not None:
+            _connection.set(transport)
+            watch_loops()
+        return original(self, transport)
+    module.StreamReaderProtocol.connection_made = connection_made
+
+
 # ---- aiohttp ----
 
 
@@ -883,6 +917,7 @@ def _engine(name):
 
 PATCHES = {
     "asyncio.events": _patch_events,
+    "asyncio.streams": _patch_streams,
     "concurrent.futures.thread": _patch_pool,
     "anyio.to_thread": _patch_anyio,
     "queue": _patch_queue,

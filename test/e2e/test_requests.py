@@ -568,6 +568,49 @@ class Latency(Case):
         self.assertLess(int(second["Start (ns)"]), int(first["Start (ns)"]) + int(first["Latency (ns)"]), rows)
         self.assertGreater(int(second["queue (ns)"]) + int(second["others (ns)"]), int(second["host (ns)"]), rows)
 
+    def test_marks_in_the_task_of_a_connection(self):
+        """They begin when the data came, which wait behind another request; not if the task waited for something else."""
+        _, report = self.record("""
+            import asyncio, lull, socket
+            blocked, sent = threading.Event(), threading.Event()
+            async def serve(reader, writer):
+                word = (await reader.readline()).decode().strip()
+                if word == "later":
+                    await asyncio.sleep(0.05)
+                lull.mark("before " + word)
+                with lull.request(word):
+                    if word == "block":
+                        blocked.set()
+                        sent.wait()
+                    elif word != "later":
+                        time.sleep(0.02)
+                writer.write(b"done\\n")
+                writer.close()
+            def ask_all(port):
+                def connect(word):
+                    s = socket.create_connection(("127.0.0.1", port))
+                    s.sendall(word)
+                    return s
+                first = connect(b"block\\n")
+                blocked.wait()
+                others = [connect(b"one\\n"), connect(b"two\\n")]
+                sent.set()
+                for s in [first] + others + [connect(b"later\\n")]:
+                    while s.recv(1000): pass
+                    s.close()
+            async def main():
+                server = await asyncio.start_server(serve, "127.0.0.1", 0)
+                port = server.sockets[0].getsockname()[1]
+                await asyncio.get_running_loop().run_in_executor(None, ask_all, port)
+                server.close()
+            asyncio.run(main())
+            """)
+        rows = {row["Name"]: row for row in self.requests(report)}
+        one, two = sorted(((int(rows[n]["Start (ns)"]), int(rows[n]["Latency (ns)"])) for n in ("one", "two")), key=sum)
+        self.assertLess(two[0], sum(one) - 15_000_000, rows)  # while the other one slept, or before
+        before = self.rows(report, "SELECT m.start_ns AS at FROM mark m JOIN label l ON l.id = m.label WHERE l.name = 'before later'")[0]["at"]
+        self.assertGreaterEqual(int(rows["later"]["Start (ns)"]), before, rows)
+
     def test_a_request_waits_for_its_thread(self):
         """It is there before its thread: it begins when its connection is taken."""
         _, report = self.record("""

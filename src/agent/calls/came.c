@@ -10,6 +10,9 @@
 /* In a moment: it is that of the connection, and holds for the first data, too. */
 #define IS_FIRST 1u
 
+/* A wait of more than 0.1 ms is sleep; loops that have work to do ask only what is ready. */
+#define SLEEPS_A_SECOND 10000u
+
 static _Atomic bool is_watching;
 static _Atomic u64 came[MAX_FDS];
 static _Atomic u64 connections[MAX_FDS]; /* when each was accepted, 0 = it is none */
@@ -33,6 +36,23 @@ u64 lull_came_at(int fd)
 {
 	return is_noted(fd) ? atomic_load_explicit(&came[fd], memory_order_relaxed) & ~(u64)IS_FIRST
 			    : 0;
+}
+
+u64 lull_came_take(const struct lull_thread *t, int fd)
+{
+	u64 moment =
+		is_noted(fd) ? atomic_exchange_explicit(&came[fd], 0, memory_order_relaxed) : 0;
+
+	moment &= ~(u64)IS_FIRST;
+	return moment >= t->came.slept ? moment : 0;
+}
+
+void lull_came_waited(struct lull_thread *t, u64 end, u64 dur_ticks, bool is_ready)
+{
+	if (is_ready)
+		t->came.woke = end;
+	if (dur_ticks > lull_agent.control->tick_hz / SLEEPS_A_SECOND)
+		t->came.slept = end;
 }
 
 bool lull_came_is_connection(i64 fd)

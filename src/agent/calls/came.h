@@ -22,8 +22,17 @@ void lull_came_watch(void);
 /* When what was read last from this descriptor was there, as lull_time() gives it; 0 = unknown. */
 u64 lull_came_at(int fd);
 
+/*
+ * The same if the thread has had something to do ever since, else 0: where it slept meanwhile, it
+ * waited for more than these data. Only once for the same data.
+ */
+u64 lull_came_take(const struct lull_thread *t, int fd);
+
 /* Whether accept() gave this descriptor, and nobody closed it. */
 bool lull_came_is_connection(i64 fd);
+
+/* The thread has waited for some descriptors until `end`; whether one is ready. */
+void lull_came_waited(struct lull_thread *t, u64 end, u64 dur_ticks, bool is_ready);
 
 /*
  * This connection was accepted just now; the thread has read from this descriptor; a call that

@@ -134,8 +134,7 @@ static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_
 	case AT_pselect:
 	case AT_epoll_wait:
 	case AT_epoll_pwait:
-		if (e->ret > 0)
-			call->t->came.woke = call->start + dur_ticks;
+		lull_came_waited(call->t, call->start + dur_ticks, dur_ticks, e->ret > 0);
 		return false;
 	case AT_accept:
 	case AT_accept4:

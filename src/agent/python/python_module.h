@@ -94,6 +94,12 @@ py_object *lull_py_request_arrival(py_object *self, py_object *fd);
 /* request_came(fd): the same of a socket that an event loop reads, to the microsecond (came.h). */
 py_object *lull_py_request_came(py_object *self, py_object *fd);
 
+/*
+ * request_took(fd): the same, once, for a request of these data that begins now; 0 if the loop has
+ * slept since then.
+ */
+py_object *lull_py_request_took(py_object *self, py_object *fd);
+
 /* request_waiting(fd, moment): the same as of a moment, if data waits there; else 0. */
 py_object *lull_py_request_waiting(py_object *self, py_object *const *args, i64 n_args);
 

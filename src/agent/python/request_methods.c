@@ -101,6 +101,23 @@ py_object *lull_py_request_came(py_object *self, py_object *fd)
 	return lull_py.PyLong_FromUnsignedLongLong(moment);
 }
 
+/* When the data came that a request which begins now is made of, or 0. */
+py_object *lull_py_request_took(py_object *self, py_object *fd)
+{
+	const struct lull_thread *t = lull_recording();
+	int saved = errno, number = (int)lull_py_number(fd);
+	u64 moment = t ? lull_came_take(t, number) : 0;
+
+	(void)self;
+	if (moment) {
+		struct wait wait = waited(number);
+
+		moment = arrival_of(&wait, moment);
+	}
+	errno = saved;
+	return lull_py.PyLong_FromUnsignedLongLong(moment);
+}
+
 /* Python's own poll() would give the interpreter lock away, and the request would wait for it. */
 py_object *lull_py_request_waiting(py_object *self, py_object *const *args, i64 n_args)
 {

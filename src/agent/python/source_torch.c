@@ -410,6 +410,7 @@ static const struct py_method methods[] = {
 	{ "request_now", (void *)lull_py_request_now, WITHOUT_ARGS, "when a request arrives" },
 	{ "request_arrival", (void *)lull_py_request_arrival, WITH_ONE, "when data came" },
 	{ "request_came", (void *)lull_py_request_came, WITH_ONE, "when data came to a loop" },
+	{ "request_took", (void *)lull_py_request_took, WITH_ONE, "when its data came" },
 	{ "request_waiting", (void *)lull_py_request_waiting, WITH_ARGS, "the same, if it waits" },
 	{ "request", (void *)lull_py_request, WITH_ARGS, "a request arrived; its id" },
 	{ "request_mark", (void *)lull_py_request_mark, WITH_ARGS, "something became of it" },
