@@ -382,6 +382,10 @@ async def serve_by_asyncio(model, trouble, options):
 
 def run_client(port, options):
     """In another process: what it computes must not slow the server down."""
+    if options.alone:
+        print("port %d" % port, flush=True)
+        sys.stdin.read()
+        return
     env = {k: v for k, v in os.environ.items() if not k.startswith("LULL_")}
     env.pop("LD_PRELOAD", None)
     words = [sys.executable, os.path.realpath(__file__), "--client", str(port), "--requests", str(options.requests),
@@ -455,7 +459,8 @@ def main():
     parser.add_argument("--rate", type=float, default=0, metavar="HZ", help="requests a second; one after the other if not given")
     parser.add_argument("--scale", type=float, default=1, metavar="X", help="all that is served takes X times as long")
     parser.add_argument("--log", metavar="FILE", help="where the client writes its latencies, in seconds and in order, as JSON")
-    parser.add_argument("--client", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    parser.add_argument("--alone", action="store_true", help="no client: print the port and serve until the input ends")
+    parser.add_argument("--client", type=int, metavar="PORT", help="be the client of a server that was started with --alone")
     options = parser.parse_args()
     if options.client:
         return ask_many(options)

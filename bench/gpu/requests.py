@@ -3,8 +3,8 @@
 
     requests.py LULL SERVE.PY OUT [--turns N] [--seconds S] [--style threads,asyncio]
 
-Runs examples/serve.py alone and recorded, by turns (alone, recorded, recorded, alone, ...). Its requests come at the same
-random times in each run, so that a request is compared with itself.
+Runs examples/serve.py alone and recorded, by turns (alone, recorded, recorded, alone, ...). The client is not recorded. Its
+requests come at the same random times in each run, so that a request is compared with itself.
 """
 import argparse
 import json
@@ -24,12 +24,16 @@ def quantile(values, p):
 
 def serve(o, style, rate, requests, report=None, cause="none"):
     log = os.path.join(o.out, "log.json")
-    command = [sys.executable, o.serve, "--style", style, "--cause", cause, "--requests", str(requests), "--scale", str(SCALE), "--log", log]
-    if rate:
-        command += ["--rate", "%g" % rate]
+    command = [sys.executable, o.serve, "--style", style, "--cause", cause, "--scale", str(SCALE), "--alone"]
     if report:
         command = [o.lull, "profile", "-q", "-f", "true", "-o", report] + command
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    port = server.stdout.readline().split()[1]
+    subprocess.run([sys.executable, o.serve, "--client", port, "--requests", str(requests), "--cause", cause, "--log", log]
+                   + (["--rate", "%g" % rate] if rate else []), stdout=subprocess.DEVNULL, check=True)
+    server.communicate()
+    if server.returncode:
+        sys.exit("requests.py: the server ended with status %d" % server.returncode)
     with open(log, encoding="utf-8") as f:
         return json.load(f)
 
