@@ -8,6 +8,7 @@ The environment says what to do:
     LULL_TRY            folder of this run: PID.log with what was seen, saved/ with files of the program
     LULL_TRY_STEPS      WARMUP,STEPS,BLOCK: steps before measuring, measured steps, steps per block
     LULL_TRY_REMEDIES   files to load, with ":" between them
+    LULL_TRY_ASKS       files to ask what they would change, in a run that is recorded; they change nothing
     LULL_TRY_WARM       a socket, if other runs can be forked from this process (_try_warm.py)
 
 A line of the log is a letter and what it says; src/try/try_log.c reads it:
@@ -24,6 +25,9 @@ A line of the log is a letter and what it says; src/try/try_log.c reads it:
     o VALUE             sum of an output, where nothing is trained
     g BYTES             peak of the device memory that PyTorch has reserved
     d REMEDY            this remedy has changed something
+    c REMEDY            this remedy, which is only asked, would change something
+    q                   the program got far enough to tell for all that were asked
+    h TEXT              what a remedy says about its effect
     w REMEDY FILE:LINE TEXT    where the program would be changed, and how
     p LINE              a line of the patch that does so
     k PATH              a file that the program saved; it is in saved/ instead
@@ -41,6 +45,7 @@ N_VALUES = 10  # losses that are compared
 MOST_WARMUP = 40  # steps that warm-up may take longer than was asked for, until steps are alike
 LIKE = 1.5  # the last three steps differ by no more: they are alike
 NEVER = 1 << 62  # steps to measure in a run that is measured as a whole
+ASKED_STEPS = 10  # after so many steps, remedies that are asked have seen what the program does
 PATIENCE = 3  # how often a program may catch SystemExit before it is ended without asking
 
 
@@ -63,6 +68,7 @@ class Trial:
         self.rank = int(os.environ.get("RANK") or 0)
         self.n_ranks = int(os.environ.get("WORLD_SIZE") or 1)
         self.is_forked = False
+        self.is_asking = False  # remedies may not change anything
         self.loaded_pid = 0
 
     def begin_run(self, folder, numbers):
@@ -162,6 +168,13 @@ class Trial:
         self.times.append(time.monotonic_ns())
         for function in list(self.each_step):
             self.attempt(function, self.each_step)
+        if self.is_asking and len(self.times) >= ASKED_STEPS:
+            self.once("q")
+
+    def asked_until_end(self):
+        """The program has ended; one that failed might have done more."""
+        if not hasattr(sys, "last_value"):
+            self.once("q")
 
     def attempt(self, function, of, *args):
         """Call a function of a remedy; one that fails is not called again, and the program goes on."""
@@ -244,8 +257,8 @@ class Trial:
                 self.write(f"b {self.n_in_block} {time.monotonic_ns() - self.since}")
                 self.n_in_block = 0
             self.tell_values()
-            for function in self.before_end:
-                function()
+            for function in list(self.before_end):
+                self.attempt(function, self.before_end)
             if self.loaded_pid == os.getpid() and not self.is_measuring:
                 self.sync()
                 self.write(f"z {time.monotonic_ns()}")
@@ -293,6 +306,12 @@ class Trial:
             return
         self.hooks.AFTER.setdefault(name, []).append(function)
 
+    def changes(self, remedy):
+        """Whether a remedy may change what it has found. Where it is only asked, it may not, and the log says that it would."""
+        if self.is_asking:
+            self.once(f"c {remedy}")
+        return not self.is_asking
+
     def did(self, remedy):
         """A remedy has changed something; without it the run says nothing about the remedy."""
         self.once(f"d {remedy}")
@@ -311,10 +330,10 @@ class Trial:
             def _lazy_init():
                 try:
                     import ctypes
-                    driver = ctypes.CDLL("libcuda.so.1")
-                    if (not torch.cuda.is_initialized() and driver.cuInit(0) == 0
-                            and driver.cuDevicePrimaryCtxSetFlags_v2(0, flag) == 0):
-                        self.did(remedy)
+                    if not torch.cuda.is_initialized() and self.changes(remedy):
+                        driver = ctypes.CDLL("libcuda.so.1")
+                        if driver.cuInit(0) == 0 and driver.cuDevicePrimaryCtxSetFlags_v2(0, flag) == 0:
+                            self.did(remedy)
                 except (OSError, AttributeError):
                     pass  # without a driver, or with an old one, as without the remedy
                 return original()
@@ -342,10 +361,11 @@ class Trial:
         def compile(module):
             if not hasattr(module, "compile") or next(iter(module.parameters()), None) is None:
                 return False
-            if getattr(module, "_compiled_call_impl", None) is None:
+            if getattr(module, "_compiled_call_impl", None) is None and self.changes(remedy):
                 self.where(remedy, "before this, once: " + write)
                 module.compile(**how)
                 self.did(remedy)
+                self.before_end.append(lambda: compiler_notes(self))
             return True
         self.model.append(compile)
 
@@ -421,6 +441,38 @@ def find_call(file, line, names, arguments):
     return calls[0].end_lineno, column
 
 
+def compiler_notes(trial):
+    """Say what the compiler made of the program: without it nobody can tell why nothing was gained."""
+    counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+    stats, skips = counters.get("stats", {}), counters.get("inductor", {}).get("cudagraph_skips", 0)
+    breaks = counters.get("graph_break", {})
+    graphs = stats.get("unique_graphs", 0)
+    trial.once(f"h compiled graphs: {graphs}, of {stats.get('calls_captured', 0)} operators")
+    if breaks:
+        reason = max(breaks, key=breaks.get)
+        trial.once(f"h graph breaks: {sum(breaks.values())}, most because: {str(reason).strip().splitlines()[0][:200]}")
+    if skips:
+        trial.once(f"h graphs that do not become CUDA graphs: {skips}")
+    n = recorded_graphs()
+    if n is not None:
+        trial.once(f"h CUDA graphs recorded: {n}")
+
+
+def recorded_graphs():
+    """CUDA graphs that the compiler has recorded in this thread's device; None if it does not say."""
+    trees = sys.modules.get("torch._inductor.cudagraph_trees")
+    try:
+        containers = trees.get_obj(trees.local, "tree_manager_containers")
+        managers = [c.tree_manager for c in containers.values() if c.tree_manager is not None]
+        return sum(count_nodes(node) for m in managers for nodes in m.roots.values() for node in nodes)
+    except Exception:
+        return None  # it is not there, or another version
+
+
+def count_nodes(node):
+    return 1 + sum(count_nodes(child) for children in node.children.values() for child in children)
+
+
 def _seed(torch):
     """The same random numbers in each run, unless the program chooses its own."""
     import random
@@ -473,7 +525,8 @@ def _model_seen(trial):
 
 def _load_remedies(trial):
     from importlib.util import module_from_spec, spec_from_file_location
-    for i, path in enumerate(filter(None, os.environ.get("LULL_TRY_REMEDIES", "").split(":"))):
+    paths = os.environ.get("LULL_TRY_ASKS" if trial.is_asking else "LULL_TRY_REMEDIES", "")
+    for i, path in enumerate(filter(None, paths.split(":"))):
         spec = spec_from_file_location(f"_lull_remedy_{i}", path)
         module = module_from_spec(spec)
         try:
@@ -505,7 +558,11 @@ def begin(hooks):
     if "LULL_SESSION" in os.environ:
         trial.write(f"a {time.monotonic_ns()}")
         hooks.seen.step = trial.on_recorded_step
+        trial.is_asking = "LULL_TRY_ASKS" in os.environ
         _load_all(trial)
+        if trial.is_asking:
+            import atexit
+            atexit.register(trial.asked_until_end)
         return
     trial.write(f"a {time.monotonic_ns()}")
     sys.modules["_lull"] = trial

@@ -85,6 +85,7 @@ void lull_why_guess(struct lull_why *why)
 	if (lull_subject_as_one(&one, why->lead)) {
 		lull_subject_slice(&one);
 		lull_subject_attribute(&one);
+		lull_why_share_out(why, &one);
 		if (one.window_ns)
 			put(why, &one);
 	}

@@ -121,6 +121,18 @@ static void check(struct lull_why *why)
 
 /* ---- numbers of the steps ---- */
 
+void lull_why_share_out(struct lull_why *why, const struct lull_subject *s)
+{
+	f64 whole_ns = (f64)s->window_ns;
+
+	if (!s->window_ns)
+		return;
+	for (int i = 0; i < LULL_N_CAUSES; i++)
+		why->shares[i] = (f64)s->cost_ns[i] / whole_ns;
+	why->shares[lull_cause_default(LULL_CAUSE_BUSY)] =
+		(f64)s->split_ns[LULL_SPLIT_COMPUTE] / whole_ns;
+}
+
 static void measure(struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
@@ -145,6 +157,7 @@ static void measure(struct lull_why *why)
 		why->idle_share = (f64)s->split_ns[LULL_SPLIT_IDLE] / (f64)s->window_ns;
 	}
 	why->free_ns = why->step_ns;
+	lull_why_share_out(why, s);
 	free(steps);
 }
 

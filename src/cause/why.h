@@ -95,6 +95,11 @@ struct lull_why {
 	f64 free_ns;		  /* without the cost of recording; step_ns if not known */
 	f64 median_ns, spread;	  /* of the steady steps; standard deviation over mean */
 	f64 idle_share, compute_share, copy_share, collective_share;
+	/*
+	 * By cause, also where there is no answer: of the steps, or of the whole recording where
+	 * there are none. Compute counts for the default of LULL_CAUSE_BUSY.
+	 */
+	f64 shares[LULL_SUBJECT_CAUSES];
 	bool is_simulated;
 	bool is_calibrated;	       /* free_ns was measured */
 	bool has_skew;		       /* clocks of host and device do not agree */

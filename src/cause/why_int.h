@@ -49,6 +49,9 @@ f64 lull_why_linked(const struct lull_subject *s);
 void lull_why_cannot(struct lull_why *why, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Fill why->shares from this subject; nothing if it has no time. */
+void lull_why_share_out(struct lull_why *why, const struct lull_subject *s);
+
 /* Without steps: say what most of the GPU's time goes to (why->guess). */
 void lull_why_guess(struct lull_why *why);
 

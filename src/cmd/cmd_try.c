@@ -60,6 +60,11 @@ static const struct lull_property entry_members[] = {
 	{ "p99_ns", "number|null", "of requests, with --client: 99 of 100 take less", NULL },
 	{ "gain", "object|null", "over the baseline; null if not measured", gain_members },
 	{ "predicted", "number|null", "by lull why, times as fast", NULL },
+	{ "promise", "number|null",
+	  "the order of `tried`: the prediction, or where lull why cannot tell, times as fast if "
+	  "all "
+	  "that it is for were gone",
+	  NULL },
 	{ "runs", "integer", "runs that were measured", NULL },
 	{ "difference", "number|null",
 	  "largest difference of losses, as a share; null if there are none", NULL },
@@ -67,6 +72,8 @@ static const struct lull_property entry_members[] = {
 	{ "device_bytes", "integer", "peak of the memory that PyTorch reserved", NULL },
 	{ "rss_bytes", "integer", "peak memory of the largest process", NULL },
 	{ "places", "array", "where the program would be changed", place_members },
+	{ "notes", "array", "what remedies say about their effect, such as why graphs break",
+	  NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 

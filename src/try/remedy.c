@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "text/nearest.h"
 #include "text/opt.h"
+#include "try/need.h"
 
 /* Where in a file we are, for sentences about it. */
 struct place {
@@ -28,6 +29,7 @@ static void init(struct lull_remedy *r)
 {
 	lull_vec_init(&r->causes, sizeof(char *));
 	lull_vec_init(&r->env, sizeof(char *));
+	lull_vec_init(&r->needs, sizeof(const struct lull_need *));
 	r->tolerance = LULL_REMEDY_TOLERANCE;
 }
 
@@ -42,6 +44,7 @@ static void release(struct lull_remedy *r)
 	free(r->because);
 	lull_opt_list_release(&r->causes);
 	lull_opt_list_release(&r->env);
+	lull_vec_release(&r->needs);
 }
 
 void lull_remedies_release(struct lull_vec *all)
@@ -94,6 +97,24 @@ static int read_causes(struct lull_remedy *r, const char *text, const struct pla
 	return LULL_OK;
 }
 
+static int read_needs(struct lull_remedy *r, const char *text, const struct place *at,
+		      struct lull_err *err)
+{
+	for (const char *c = text; *c;) {
+		size_t n = strcspn(c, ", ");
+		char *name = lull_strndup(c, n);
+		const struct lull_need *need = lull_need_find(name);
+
+		free(name);
+		if (n && !need)
+			return bad(at, err, "no such word for what a remedy needs");
+		if (n)
+			*(const struct lull_need **)lull_vec_push(&r->needs) = need;
+		c += n + (c[n] != '\0');
+	}
+	return LULL_OK;
+}
+
 static int read_yes(bool *to, const char *text, const struct place *at, struct lull_err *err)
 {
 	return lull_opt_parse_bool(text, to, err) ? bad(at, err, "expected yes or no") : LULL_OK;
@@ -109,6 +130,12 @@ static int read_by_name(struct lull_remedy *r, const char *text, const struct pl
 			struct lull_err *err)
 {
 	return read_yes(&r->is_by_name, text, at, err);
+}
+
+static int read_asks(struct lull_remedy *r, const char *text, const struct place *at,
+		     struct lull_err *err)
+{
+	return read_yes(&r->can_ask, text, at, err);
 }
 
 static int read_tolerance(struct lull_remedy *r, const char *text, const struct place *at,
@@ -195,7 +222,7 @@ static const struct {
 	{ "causes", read_causes }, { "exact", read_exact },   { "tolerance", read_tolerance },
 	{ "env", read_env },	   { "group", read_group },   { "by-name", read_by_name },
 	{ "mend", read_mend },	   { "warmup", read_warmup }, { "limit", read_limit },
-	{ "write", read_write },
+	{ "write", read_write },   { "needs", read_needs },   { "asks", read_asks },
 };
 
 static bool is_name(const char *text, size_t n)

@@ -8,7 +8,10 @@
  *
  *	"""NAME: what it changes, as a phrase
  *
- *	causes: ids of lull why, with commas between them
+ *	causes: ids of lull why, with commas between them; the one it is made for first
+ *	needs: WORD, ...              what has to be in the recording (need.h)
+ *	asks: yes                     apply() changes nothing unless trial.changes() says so, and
+ *	                              can be asked in a recording whether there is anything to do
  *	exact: yes                    results are equal to the bit; else
  *	tolerance: 1e-3 because ...   how far losses may lie apart, as a share
  *	env: A=B                      any number of them
@@ -38,8 +41,10 @@ struct lull_remedy {
 	char *mend;		/* of liblull-mend.so (src/mend); NULL */
 	char *because;		/* why results differ; NULL */
 	struct lull_vec causes; /* char * */
+	struct lull_vec needs;	/* const struct lull_need * */
 	struct lull_vec env;	/* char *: A=B */
 	bool is_exact, is_by_name;
+	bool can_ask;  /* apply() can say whether it would change something */
 	bool is_own;   /* of our folder */
 	f64 tolerance; /* of losses that are not equal */
 	u64 n_warmup;  /* 0: as usual */

@@ -34,6 +34,7 @@ struct lull_trial_how {
 	const char *python; /* our package */
 	const char *agent;  /* preloaded; NULL: the program is Python */
 	const char *mend;   /* liblull-mend.so, for remedies that name a change */
+	const char *asks;   /* files that a recording asks, with ":" between them; NULL: none */
 	struct lull_warms *warms;
 	u64 n_warmup, n_steps, n_block;
 	bool is_whole;	   /* the whole run is what is measured, until the program ends by itself */

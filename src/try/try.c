@@ -502,7 +502,7 @@ static int try_rest(struct lull_try *t, size_t n, struct lull_err *err)
 
 		left = 0;
 		for (size_t i = 0; i < n; i++)
-			if (!entry(t, i)->has_last)
+			if (!entry(t, i)->has_last && entry(t, i)->end == LULL_TRY_NOT_REACHED)
 				entries[++left] = i;
 		if (rc || !left || left >= n_rest || !has_time(t, &t->base))
 			break;
@@ -520,14 +520,16 @@ static int try_rest(struct lull_try *t, size_t n, struct lull_err *err)
 
 static int try_all(struct lull_try *t, struct lull_err *err)
 {
-	size_t n = t->entries.n, *entries = lull_alloc(n + 1, sizeof(*entries));
+	size_t n = t->entries.n, *entries = lull_alloc(n + 1, sizeof(*entries)), n_sides = 1;
 	struct lull_contest c;
 	int rc;
 
 	entries[0] = SIZE_MAX;
+	/* Of some it is known already that they change nothing. */
 	for (size_t i = 0; i < n; i++)
-		entries[i + 1] = i;
-	lull_contest_init(&c, n + 1, (u32)t->options->n_runs);
+		if (entry(t, i)->end == LULL_TRY_NOT_REACHED)
+			entries[n_sides++] = i;
+	lull_contest_init(&c, n_sides, (u32)t->options->n_runs);
 	/* The first run of the program is one of its turns. */
 	lull_contest_next(&c);
 	lull_contest_add(&c, 0, t->base.last.seen.steps.at, t->base.last.seen.steps.n);

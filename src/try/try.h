@@ -62,6 +62,8 @@ struct lull_try_entry {
 	size_t n;
 	struct lull_str name; /* of all, with " + " between them */
 	f64 predicted;	      /* by lull why, times as fast; 0: nothing */
+	f64 promise;	      /* the same, or where lull why cannot tell: if its causes were gone */
+	bool is_apt;	      /* it was asked, and would change something */
 	size_t place;	      /* of what lull why found, among the causes of its first remedy */
 	enum lull_try_end end;
 	struct lull_str why;   /* of ends other than MEASURED: a phrase */

@@ -42,6 +42,16 @@ static void write_places(struct lull_json *j, const struct lull_try_entry *e)
 	lull_json_end(j);
 }
 
+static void write_notes(struct lull_json *j, const struct lull_try_entry *e)
+{
+	char *const *notes = e->last.seen.notes.at;
+
+	lull_json_key_array(j, "notes");
+	for (size_t i = 0; i < e->last.seen.notes.n; i++)
+		lull_json_text(j, notes[i]);
+	lull_json_end(j);
+}
+
 static void write_entry(struct lull_json *j, const struct lull_try_entry *e)
 {
 	lull_json_object(j);
@@ -56,12 +66,14 @@ static void write_entry(struct lull_json *j, const struct lull_try_entry *e)
 	lull_json_key(j, "gain");
 	write_gain(j, e);
 	write_number(j, "predicted", e->predicted > 0, e->predicted);
+	write_number(j, "promise", e->promise > 0, e->promise);
 	lull_json_key_u64(j, "runs", e->n_runs);
 	write_number(j, "difference", e->has_values, e->difference);
 	lull_json_key_u64(j, "ready_ns", e->ready_ns);
 	lull_json_key_u64(j, "device_bytes", e->device_bytes);
 	lull_json_key_u64(j, "rss_bytes", e->rss_bytes);
 	write_places(j, e);
+	write_notes(j, e);
 	lull_json_end(j);
 }
 

@@ -15,6 +15,8 @@ void lull_try_seen_init(struct lull_try_seen *s)
 	lull_vec_init(&s->steps, sizeof(f64));
 	lull_vec_init(&s->values, sizeof(f64));
 	lull_vec_init(&s->did, sizeof(char *));
+	lull_vec_init(&s->could, sizeof(char *));
+	lull_vec_init(&s->notes, sizeof(char *));
 	lull_vec_init(&s->places, sizeof(struct lull_try_place));
 	lull_vec_init(&s->kept, sizeof(char *));
 	lull_vec_init(&s->trouble, sizeof(char *));
@@ -33,6 +35,8 @@ void lull_try_seen_release(struct lull_try_seen *s)
 	lull_vec_release(&s->values);
 	lull_vec_release(&s->places);
 	lull_opt_list_release(&s->did);
+	lull_opt_list_release(&s->could);
+	lull_opt_list_release(&s->notes);
 	lull_opt_list_release(&s->kept);
 	lull_opt_list_release(&s->trouble);
 	lull_str_release(&s->patch);
@@ -139,6 +143,15 @@ static void read_line(struct lull_try_seen *own, struct lull_try_seen *all, cons
 		break;
 	case 'd':
 		add_word(&all->did, text);
+		break;
+	case 'c':
+		add_word(&all->could, text);
+		break;
+	case 'q':
+		all->is_asked = true;
+		break;
+	case 'h':
+		add_word(&all->notes, text);
 		break;
 	case 'w':
 		add_place(&all->places, text);

@@ -34,6 +34,9 @@ struct lull_try_seen {
 	u64 n_bytes; /* of all logs: more than before means progress */
 	/* Of all processes: */
 	struct lull_vec did;	 /* char *: remedies that changed something */
+	struct lull_vec could;	 /* char *: that would, where they are only asked */
+	bool is_asked;		 /* the program got far enough for those to be all */
+	struct lull_vec notes;	 /* char *: what remedies say about their effect */
 	struct lull_vec places;	 /* struct lull_try_place */
 	struct lull_vec kept;	 /* char *: files that were saved elsewhere */
 	struct lull_vec trouble; /* char * */

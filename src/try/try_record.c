@@ -69,6 +69,8 @@ static void set_variables(const struct lull_trial_how *how, const struct lull_tr
 				      change->remedies[i]->mend);
 	}
 	setenv("LULL_TRY_REMEDIES", lull_str_text(&files), 1);
+	if (how->asks)
+		setenv("LULL_TRY_ASKS", how->asks, 1);
 	if (changes.len)
 		set_mend(how->mend, changes.at);
 	lull_str_release(&files);

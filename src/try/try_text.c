@@ -88,6 +88,15 @@ static void say_costs(const struct lull_try *t, const struct lull_try_entry *e, 
 		lull_str_addf(to, ", -%s", lull_format_bytes((u64)-more_bytes).text);
 }
 
+/* Why it may have brought nothing. */
+static void say_notes(const struct lull_try_entry *e, struct lull_str *to)
+{
+	char *const *notes = e->last.seen.notes.at;
+
+	for (size_t i = 0; i < e->last.seen.notes.n; i++)
+		lull_str_addf(to, "; %s", notes[i]);
+}
+
 /* What is said after the step of an entry. */
 static void say_entry(const struct lull_try *t, const struct lull_try_entry *e,
 		      struct lull_str *text)
@@ -112,6 +121,8 @@ static void say_entry(const struct lull_try *t, const struct lull_try_entry *e,
 		}
 		if (e->predicted >= LEAST_PREDICTED)
 			lull_str_addf(text, " (predicted: %.2f x)", e->predicted);
+		if (e->gain.verdict != LULL_GAIN_YES)
+			say_notes(e, text);
 	}
 }
 
@@ -253,16 +264,31 @@ static void print_notes(const struct lull_try *t, FILE *to, int width)
 
 static void print_plan(const struct lull_try *t, FILE *to)
 {
+	size_t n_left_out = 0;
+
 	fprintf(to, "Would run the program as it is and with each of these, %llu times each:\n",
 		(unsigned long long)t->options->n_runs);
 	for (size_t i = 0; i < t->entries.n; i++) {
 		const struct lull_try_entry *e = lull_vec_get(&t->entries, i);
 
+		if (e->end == LULL_TRY_NOTHING) {
+			n_left_out++;
+			continue;
+		}
 		fprintf(to, "  %-*s %s", NAME_COLUMNS - 2, lull_str_text(&e->name),
 			e->n == 1 ? e->remedies[0]->title : "these together");
 		if (e->predicted >= LEAST_PREDICTED)
 			fprintf(to, " (predicted: %.2f x)", e->predicted);
 		fputc('\n', to);
+	}
+	if (n_left_out)
+		fputs("Not with these:\n", to);
+	for (size_t i = 0; i < t->entries.n; i++) {
+		const struct lull_try_entry *e = lull_vec_get(&t->entries, i);
+
+		if (e->end == LULL_TRY_NOTHING)
+			fprintf(to, "  %-*s %s\n", NAME_COLUMNS - 2, lull_str_text(&e->name),
+				lull_str_text(&e->why));
 	}
 }
 

@@ -778,6 +778,126 @@ class Output(Case):
         self.assertFalse(os.path.exists(self.path("ran")))
 
 
+class Chosen(Direct):
+    """What is tried without an option that names it, and in which order."""
+
+    CUDA = """
+import ctypes
+cu = ctypes.CDLL("libcuda.so.1")
+def ok(result):
+    assert result == 0, result
+context, module, function, memory = (ctypes.c_void_p() for _ in range(4))
+ok(cu.cuInit(0))
+ok(cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+ok(cu.cuCtxSetCurrent(context))
+ok(cu.cuModuleLoadData(ctypes.byref(module), b".version 7.0\\n.target sm_70\\n.address_size 64\\n.visible .entry add_one(.param .u64 p)\\n{ ret; }\\n"))
+ok(cu.cuModuleGetFunction(ctypes.byref(function), module, b"add_one"))
+ok(cu.cuMemAlloc_v2(ctypes.byref(memory), 4))
+streams = [ctypes.c_void_p() for _ in range(N_STREAMS)]
+argument = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+for stream in streams:
+    ok(cu.cuStreamCreate(ctypes.byref(stream), 1))
+    ok(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, argument, None))
+    ok(cu.cuStreamSynchronize(stream))
+"""
+    # Each line of it is there for one remedy.
+    FULL = ("import gc\n" + LOOP.replace("lr=0.1", "lr=0.1, foreach=False") + """
+    x = torch.Tensor(1.0, n=5000).to('cuda')
+    torch.save({'step': i}, 'c.pt')
+    torch.cuda.empty_cache()
+    opt.zero_grad(set_to_none=False)
+    if i == 12: break
+""")
+
+    def env(self):
+        return {**super().env(), "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")}
+
+    def plan(self, script, *options):
+        """(names of what would be tried, in order; what is left out, with the reason; how it was chosen)"""
+        found = self.try_it(script, "--dry-run", *options)
+        names = [(entry["remedies"][0], entry) for entry in found["tried"]]
+        self.assertTrue(all(entry["runs"] == 0 for _, entry in names))
+        left_out = {name: entry["why"] for name, entry in names if entry["verdict"] == "nothing to change"}
+        return [name for name, entry in names if entry["verdict"] == "not tried"], left_out, found
+
+    def test_what_would_change_nothing_costs_no_run(self):
+        tried, left_out, _ = self.plan(LOOP)
+        nothing = "nothing in the program to change"
+        self.assertEqual(left_out, {name: nothing for name in (
+            "async-save", "blocking-waits", "channels-last", "foreach-optimizer", "grads-to-none", "keep-cache", "near-cpus",
+            "pinned-copies", "spin-waits")})
+        tried, left_out, _ = self.plan(self.FULL)
+        self.assertEqual(set(left_out), {"blocking-waits", "channels-last", "near-cpus", "spin-waits"})
+        self.assertLessEqual({"async-save", "foreach-optimizer", "grads-to-none", "keep-cache", "pinned-copies"}, set(tried))
+
+    def test_all_that_can_be_asked_do_ask(self):
+        for path in glob.glob(os.path.join(ROOT, "python/lull/remedies/*.py")):
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            asks = re.search(r"trial\.(changes|compile_model|set_context_flag)\(", text) is not None
+            self.assertEqual((asks, "\nasks: yes\n" in text), ("def apply" in text,) * 2, path)
+
+    def test_to_be_asked_changes_nothing(self):
+        # Losses, files and the arguments of what it calls are those of the program.
+        script = self.FULL + """
+print(loss.value, opt.ms, loader.num_workers, loader.pin_memory, torch.backends.cudnn.benchmark, model._compiled_call_impl,
+      torch._clock.now, gc.get_threshold(), file=open('told-%s' % ('ASKED' if 'LULL_TRY_ASKS' in __import__('os').environ else 'PLAIN'), 'w'))
+"""
+        self.plan(script)
+        runner.run([PYTHON, self.path("train.py")], env=self.env(), cwd=self.folder.name, check=True)
+        with open(self.path("told-ASKED"), encoding="utf-8") as asked, open(self.path("told-PLAIN"), encoding="utf-8") as plain:
+            self.assertEqual(asked.read(), plain.read())
+
+    def test_a_program_that_fails_is_not_believed(self):
+        # What it did not reach might have been changed.
+        _, left_out, _ = self.plan(LOOP + "    raise ValueError('planned')\n")
+        self.assertEqual(left_out, {})
+
+    def test_without_a_recording_quick_ones_that_fit_come_first(self):
+        tried, _, found = self.plan(LOOP)
+        self.assertIn("no GPU work", found["chosen_by"])
+        self.assertEqual(tried[:5], ["loader-pinned", "no-gc", "cudnn-benchmark", "fused-optimizer", "loader-workers"])
+        self.assertEqual(tried[-3:], ["compile", "compile-dynamic", "compile-graphs"])
+
+    def test_the_likeliest_first_where_lull_why_cannot_tell(self):
+        # One kernel is all of the device's time, but one step proves nothing.
+        script = self.CUDA.replace("N_STREAMS", "1") + LOOP.replace("1000", "1")
+        tried, left_out, found = self.plan(script, "--whole")
+        self.assertIn("only one step", found["chosen_by"])
+        self.assertIn("the likeliest first: perhaps gpu-bound 100 %", found["chosen_by"])
+        self.assertEqual(tried[:2], ["cudnn-benchmark", "compile"])
+        for name in ("nccl-buffers", "nccl-channels", "nccl-ring", "nccl-tree"):
+            self.assertEqual(left_out[name], "the recording has no collectives")
+        self.assertEqual(left_out["connections"], "the program uses one stream")
+        promises = [entry["promise"] for entry in found["tried"] if entry["verdict"] == "not tried"]
+        self.assertEqual(promises, sorted(promises, reverse=True))
+        self.assertEqual({entry["predicted"] for entry in found["tried"]}, {None})
+        tried, left_out, _ = self.plan(script.replace("range(1)", "range(2)", 1), "--whole")
+        self.assertIn("connections", tried)
+        self.assertNotIn("connections", left_out)
+
+    def test_a_dry_run_in_words(self):
+        text = self.run_try(LOOP, "-q", "--dry-run").stdout
+        plan, left_out = text.split("Not with these:\n")
+        self.assertIn("  fused-optimizer        one kernel updates all parameters\n", plan)
+        self.assertIn("  async-save             nothing in the program to change\n", left_out)
+
+    def test_what_is_left_out_is_not_run(self):
+        found = self.try_it(LOOP.replace("DataLoader(range(1000))", "DataLoader(range(1000), 1, None, None, None, 2, None, True)"), "--steps=4")
+        self.assertEqual({e["remedies"][0] for e in found["tried"] if e["verdict"] == "nothing to change"} &
+                         {"loader-workers", "loader-pinned", "async-save"}, {"loader-workers", "loader-pinned", "async-save"})
+        ran = sum(e["runs"] for e in found["tried"]) + found["baseline"]["runs"]
+        # The recording is one more.
+        self.assertEqual(found["runs"], ran + 1)
+
+    def test_the_compiler_says_what_it_made_of_it(self):
+        counters = "counters = {'stats': {'unique_graphs': 2, 'calls_captured': 9}, 'graph_break': {'call to print\\nmore': 3}, " \
+                   "'inductor': {'cudagraph_skips': 1}}\n"
+        script = f"import sys, types\nm = types.ModuleType('utils')\nexec({counters!r}, m.__dict__)\nsys.modules['torch._dynamo.utils'] = m\n" + LOOP
+        self.assertEqual(self.direct(script, "compile-graphs")["h"], [
+            "compiled graphs: 2, of 9 operators", "graph breaks: 3, most because: call to print", "graphs that do not become CUDA graphs: 1"])
+
+
 class Warm(Case):
     """Runs that are forked where `import torch` ends."""
 

@@ -2,6 +2,7 @@
 
 causes: storage-write
 exact: yes
+asks: yes
 write: torch.save of a copy, by a thread that is joined before the next save
 
 The copy of tensors is made at once. A file is complete before the next one is begun, before it is loaded or
@@ -41,7 +42,7 @@ def apply(trial):
         @functools.wraps(original)
         def save(obj, f, *args, **kwargs):
             wait()
-            if isinstance(obj, torch.nn.Module) or not isinstance(f, (str, os.PathLike)):
+            if isinstance(obj, torch.nn.Module) or not isinstance(f, (str, os.PathLike)) or not trial.changes("async-save"):
                 return original(obj, f, *args, **kwargs)
             # The file has its place before the program goes on, and may get another name at once.
             place = trial.saves.keep(f)

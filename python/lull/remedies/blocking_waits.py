@@ -4,6 +4,7 @@ causes: os-scheduling, gil
 exact: yes
 group: waits
 mend: blocking-waits
+asks: yes
 write: cudaSetDeviceFlags() before CUDA is used, with the flag for it
 """
 FLAG = 4  # CU_CTX_SCHED_BLOCKING_SYNC

@@ -2,6 +2,7 @@
 
 causes: gpu-bound, precision, unfused-elementwise, fusion
 tolerance: 0.02
+asks: yes
 write: model.to(memory_format=torch.channels_last), and the same for its inputs
 """
 
@@ -12,7 +13,8 @@ def apply(trial):
         if next(iter(module.parameters()), None) is None:
             return False
         convolutions = [m for m in module.modules() if isinstance(m, torch.nn.Conv2d)]
-        if any(not m.weight.is_contiguous(memory_format=torch.channels_last) for m in convolutions):
+        if (any(not m.weight.is_contiguous(memory_format=torch.channels_last) for m in convolutions)
+                and trial.changes("channels-last")):
             trial.where("channels-last", "before this, once: model.to(memory_format=torch.channels_last)")
             module.to(memory_format=torch.channels_last)
             trial.did("channels-last")

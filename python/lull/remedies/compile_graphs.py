@@ -5,6 +5,7 @@ group: compile
 tolerance: 0.02
 warmup: 10
 limit: 600
+asks: yes
 write: model.compile(mode='reduce-overhead') after the model is made
 
 The first module with parameters that the program calls is compiled; functions outside of modules are not.

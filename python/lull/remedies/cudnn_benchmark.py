@@ -3,6 +3,7 @@
 causes: gpu-bound, precision
 tolerance: 0.02
 warmup: 10
+asks: yes
 write: torch.backends.cudnn.benchmark = True
 """
 
@@ -10,7 +11,7 @@ write: torch.backends.cudnn.benchmark = True
 def apply(trial):
     def change():
         import torch
-        if not torch.backends.cudnn.benchmark:
+        if not torch.backends.cudnn.benchmark and trial.changes("cudnn-benchmark"):
             torch.backends.cudnn.benchmark = True
             trial.did("cudnn-benchmark")
     trial.set_switch(change)

@@ -3,6 +3,7 @@
 causes: gil, kernel-gap, host-compute, launch-bound, optimizer, short-kernels
 group: optimizer
 tolerance: 0.02
+asks: yes
 write: remove foreach=False from the optimizer
 """
 import functools
@@ -20,7 +21,7 @@ def apply(trial):
 
         @functools.wraps(original)
         def __init__(self, *args, **kwargs):
-            if kwargs.get("foreach") is False and not kwargs.get("fused"):
+            if kwargs.get("foreach") is False and not kwargs.get("fused") and trial.changes("foreach-optimizer"):
                 kwargs["foreach"] = True
                 trial.where("foreach-optimizer", "remove foreach=False")
                 trial.did("foreach-optimizer")

@@ -3,6 +3,7 @@
 causes: launch-bound, optimizer, host-compute, kernel-gap, short-kernels, gil
 group: optimizer
 tolerance: 0.02
+asks: yes
 write: add fused=True to the optimizer
 """
 import functools
@@ -34,7 +35,7 @@ def apply(trial):
                 if isinstance(group, dict):
                     group["params"] = list(group["params"]) if not hasattr(group["params"], "device") else [group["params"]]
             is_plain = not any(kwargs.get(k) for k in ("fused", "differentiable", "capturable", "foreach"))
-            if is_plain and type(self) is kind and fits(parameters(params)):
+            if is_plain and type(self) is kind and fits(parameters(params)) and trial.changes("fused-optimizer"):
                 kwargs["fused"] = True
                 try:
                     original(self, params, *args, **kwargs)

@@ -2,6 +2,7 @@
 
 causes: launch-bound, kernel-gap, short-kernels, gpu-bound
 exact: yes
+asks: yes
 write: remove set_to_none=False from zero_grad()
 """
 import functools
@@ -13,10 +14,11 @@ def apply(trial):
 
         @functools.wraps(original)
         def zero_grad(self, set_to_none=True):
-            if not set_to_none:
+            if not set_to_none and trial.changes("grads-to-none"):
                 trial.where("grads-to-none", "remove set_to_none=False")
                 trial.did("grads-to-none")
-            return original(self, set_to_none=True)
+                set_to_none = True
+            return original(self, set_to_none=set_to_none)
         owner.zero_grad = zero_grad
 
     def patch(torch):

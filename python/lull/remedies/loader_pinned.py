@@ -2,6 +2,7 @@
 
 causes: pageable-copy, exposed-copy, input-pipeline, copies
 exact: yes
+asks: yes
 write: DataLoader(pin_memory=True) and .to(device, non_blocking=True)
 """
 import functools
@@ -15,7 +16,7 @@ def apply(trial):
 
         @functools.wraps(original)
         def __init__(self, *args, **kwargs):
-            if not kwargs.get("pin_memory") and len(args) <= 7:
+            if not kwargs.get("pin_memory") and len(args) <= 7 and trial.changes("loader-pinned"):
                 trial.add_arguments("loader-pinned", ("DataLoader",), {"pin_memory": True})
                 trial.did("loader-pinned")
                 kwargs["pin_memory"] = True
@@ -29,8 +30,9 @@ def apply(trial):
         def wrapped(original):
             @functools.wraps(original)
             def copy(self, *args, **kwargs):
-                if "non_blocking" not in kwargs and len(args) < 2 and is_pinned(self):
+                if "non_blocking" not in kwargs and len(args) < 2 and is_pinned(self) and trial.changes("loader-pinned"):
                     trial.where("loader-pinned", "add non_blocking=True")
+                    trial.did("loader-pinned")
                     return original(self, *args, non_blocking=True, **kwargs)
                 return original(self, *args, **kwargs)
             return copy

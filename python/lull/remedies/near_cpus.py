@@ -3,6 +3,7 @@
 causes: os-scheduling, pageable-copy, exposed-copy, launch-bound
 exact: yes
 mend: near-cpus
+asks: yes
 write: start the program with numactl --cpunodebind=N --membind=N, where N is the node of the device
 """
 import os
@@ -34,7 +35,7 @@ def apply(trial):
         import torch
         own = os.sched_getaffinity(0)
         wanted = near(torch.cuda.get_device_properties(torch.cuda.current_device())) & own
-        if wanted and wanted != own:
+        if wanted and wanted != own and trial.changes("near-cpus"):
             # Threads that it starts later inherit it.
             for thread in os.listdir("/proc/self/task"):
                 os.sched_setaffinity(int(thread), wanted)

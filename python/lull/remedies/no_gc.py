@@ -2,6 +2,7 @@
 
 causes: gc, host-compute, gil
 exact: yes
+asks: yes
 write: gc.freeze() before the loop; no gc.collect() in it
 """
 import gc
@@ -19,7 +20,7 @@ def apply(trial):
         return 0
 
     def change():
-        if len(trial.times) == 2:
+        if len(trial.times) == 2 and trial.changes("no-gc"):
             original()
             gc.freeze()
             gc.set_threshold(SELDOM, 50, 1000)

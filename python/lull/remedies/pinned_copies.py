@@ -2,6 +2,7 @@
 
 causes: pageable-copy, exposed-copy, copies, host-sync
 exact: yes
+asks: yes
 write: copy from pinned memory: x.pin_memory().to(device, non_blocking=True)
 
 pin_memory() copies at once, so the program may change its tensor afterwards; PyTorch reuses the
@@ -20,7 +21,8 @@ def apply(trial):
         def staged(original, target):
             @functools.wraps(original)
             def copy(self, *args, **kwargs):
-                if self.device.type == "cpu" and self.numel() > SMALL and target(args, kwargs) and not self.is_pinned():
+                if (self.device.type == "cpu" and self.numel() > SMALL and target(args, kwargs) and not self.is_pinned()
+                        and trial.changes("pinned-copies")):
                     trial.where("pinned-copies", "copy from pinned memory: .pin_memory(), then non_blocking=True")
                     trial.did("pinned-copies")
                     kwargs["non_blocking"] = True

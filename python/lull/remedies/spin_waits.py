@@ -4,6 +4,7 @@ causes: host-sync, kernel-gap
 exact: yes
 group: waits
 mend: spin-waits
+asks: yes
 write: cudaSetDeviceFlags() before CUDA is used, with the flag for it
 """
 FLAG = 1  # CU_CTX_SCHED_SPIN
