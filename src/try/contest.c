@@ -2,8 +2,13 @@
 
 #include <string.h>
 
+#include "base/sort.h"
+
 /* After so many rounds a side that is not faster is out. */
 #define SCREEN_ROUNDS 2
+
+/* A side that takes so many times as long is out at once: runs of the same program never did. */
+#define FAR_SLOWER 1.6
 
 /* Sides are judged this often at most: after n_runs rounds and after twice as many. */
 #define JUDGEMENTS 2
@@ -19,10 +24,13 @@ void lull_contest_init(struct lull_contest *c, size_t n, u32 n_runs)
 {
 	*c = (struct lull_contest){ .n_runs = n_runs, .n_compared = n > 1 ? (u32)n - 1 : 1 };
 	lull_vec_init(&c->sides, sizeof(struct lull_side));
+	lull_vec_init(&c->order, sizeof(size_t));
 	for (size_t i = 0; i < n; i++) {
 		struct lull_side *side = lull_vec_push(&c->sides);
 
 		lull_samples_init(&side->samples);
+		if (i)
+			*(size_t *)lull_vec_push(&c->order) = i;
 	}
 }
 
@@ -33,6 +41,7 @@ void lull_contest_release(struct lull_contest *c)
 	for (size_t i = 0; i < c->sides.n; i++)
 		lull_samples_release(&sides[i].samples);
 	lull_vec_release(&c->sides);
+	lull_vec_release(&c->order);
 }
 
 /* The least and the largest median of the runs. */
@@ -132,24 +141,45 @@ void lull_contest_add(struct lull_contest *c, size_t side, const f64 *values, si
 	s->n_runs++;
 }
 
-/* Sides that are no faster need no more runs. */
-static void screen(struct lull_contest *c)
+/* The median of all blocks; 0 if there are none. */
+static f64 middle(const struct lull_side *s)
+{
+	return s->samples.values.n ? lull_median(s->samples.values.at, s->samples.values.n) : 0;
+}
+
+/* Sides that take this many times as long as side 0 need no more runs. */
+static void screen(struct lull_contest *c, f64 times)
 {
 	struct lull_side *sides = c->sides.at;
+	f64 before = middle(&sides[0]);
 
-	if (!sides[0].samples.values.n)
+	if (before <= 0)
 		return;
 	for (size_t i = 1; i < c->sides.n; i++) {
-		struct lull_side *s = &sides[i];
-
-		if (s->is_out || !s->samples.values.n)
+		if (sides[i].is_out || middle(&sides[i]) < times * before)
 			continue;
-		if (lull_median(s->samples.values.at, s->samples.values.n) >=
-		    lull_median(sides[0].samples.values.at, sides[0].samples.values.n)) {
-			s->is_out = true;
-			s->gain.verdict = LULL_GAIN_NONE;
-		}
+		sides[i].is_out = true;
+		sides[i].gain.verdict = LULL_GAIN_NONE;
 	}
+}
+
+static int by_speed(const void *a, const void *b, void *ctx)
+{
+	const struct lull_side *sides = ctx;
+	f64 x = middle(&sides[*(const size_t *)a]), y = middle(&sides[*(const size_t *)b]);
+
+	return (x > y) - (x < y);
+}
+
+/* The places of the next round: each one further; the fastest first where the time is short. */
+static void arrange(struct lull_contest *c)
+{
+	size_t *order = c->order.at, n = c->order.n;
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = 1 + (i + c->round) % n;
+	if (c->is_short && n)
+		lull_sort_r(order, n, sizeof(*order), by_speed, c->sides.at);
 }
 
 /* Sides whose gain is clear need no more runs, either. */
@@ -188,8 +218,11 @@ static bool end_round(struct lull_contest *c)
 
 	c->turn = 0;
 	c->round++;
+	arrange(c);
+	if (c->round == 1)
+		screen(c, c->is_short ? 1 : FAR_SLOWER);
 	if (c->round == SCREEN_ROUNDS)
-		screen(c);
+		screen(c, 1);
 	settle(c);
 	if (c->round < c->n_runs)
 		return has_any(c);
@@ -210,9 +243,8 @@ int lull_contest_next(struct lull_contest *c)
 	const struct lull_side *sides = c->sides.at;
 
 	for (;;) {
-		size_t n = c->sides.n - 1, at = c->turn++;
-		/* The place of the others moves on with each round. */
-		size_t side = at && n ? 1 + (at - 1 + c->round) % n : 0;
+		size_t at = c->turn++;
+		size_t side = at && at <= c->order.n ? ((size_t *)c->order.at)[at - 1] : 0;
 
 		if (at < c->sides.n && (!side || !sides[side].is_out) && has_any(c))
 			return (int)side;

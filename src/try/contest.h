@@ -5,7 +5,8 @@
  * becomes slower meets all of them. Rules:
  *
  *  1. Each round starts with side 0; the others follow, one place further in each round.
- *  2. A side that cannot run, or is not faster after two rounds, is out.
+ *  2. A side that cannot run, is far slower in its first run, or is not faster after two rounds, is
+ *     out. Where the time is short, one round decides, and the fastest follow first.
  *  3. A side that is twice as fast in each of two rounds has gained, and is done.
  *  4. Sides are judged after n_runs rounds. Where noise hides what looks like a gain, there are as
  *     many rounds again.
@@ -50,6 +51,8 @@ struct lull_side {
 struct lull_contest {
 	struct lull_vec sides; /* struct lull_side */
 	u32 n_runs;	       /* rounds before sides are judged, at least LULL_DECIDE_MIN_RUNS */
+	bool is_short;	       /* there is no time for all that is left; may change at any time */
+	struct lull_vec order; /* private: size_t, sides but 0 in the order of this round */
 	u32 round;	       /* private: 0-based */
 	size_t turn;	       /* private: within the round */
 	u32 n_compared; /* sides that could have a false gain; more if others run elsewhere */

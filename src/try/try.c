@@ -313,6 +313,14 @@ static struct lull_try_entry *of_side(struct lull_try *t, const size_t *entries,
 	return side || entries[0] != SIZE_MAX ? entry(t, entries[side]) : &t->base;
 }
 
+/* Whose turn it is, given the time that is left. */
+static int next_side(const struct lull_try *t, struct lull_contest *c)
+{
+	c->is_short =
+		lull_try_left_s(t) < (f64)again_ns(&t->base) / 1e9 * (f64)lull_contest_left(c);
+	return lull_contest_next(c);
+}
+
 /*
  * Let entries run by turns; entries[0] is what the others are compared with, SIZE_MAX for the
  * program as it is. The contest keeps the values.
@@ -322,7 +330,7 @@ static int hold(struct lull_try *t, struct lull_contest *c, const size_t *entrie
 {
 	int side, rc = LULL_OK;
 
-	while (!rc && (side = lull_contest_next(c)) >= 0) {
+	while (!rc && (side = next_side(t, c)) >= 0) {
 		struct lull_try_entry *e = of_side(t, entries, (size_t)side);
 		bool is_out;
 

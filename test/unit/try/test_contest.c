@@ -17,6 +17,7 @@ struct machine {
 	f64 slow_share; /* of runs that take 1.6 times as long */
 	f64 drift;	/* of each run, over the last */
 	f64 now;
+	bool is_short; /* there is no time for all */
 };
 
 static void run(struct machine *m, struct lull_contest *c, size_t side, f64 step)
@@ -39,6 +40,7 @@ static u32 hold(struct lull_contest *c, struct machine *m, size_t n, f64 step)
 
 	m->now = 1;
 	lull_contest_init(c, n, LULL_DECIDE_MIN_RUNS);
+	c->is_short = m->is_short;
 	while ((side = lull_contest_next(c)) >= 0) {
 		run(m, c, (size_t)side, side == 1 ? step : 10);
 		n_runs++;
@@ -61,10 +63,20 @@ static size_t count_gains(const struct lull_contest *c)
 static void nothing_gains_where_nothing_changed(void **state)
 {
 	const struct machine machines[] = {
-		{ { 1 }, 0.01, 0.005, 0, 0, 1 },       { { 2 }, 0.02, 0.02, 0, 0, 1 },
-		{ { 3 }, 0.05, 0.10, 0, 0, 1 },	       { { 4 }, 0.02, 0.02, 0.1, 0, 1 },
-		{ { 5 }, 0.02, 0.02, 0, 0.005, 1 },    { { 6 }, 0.02, 0.02, 0, -0.005, 1 },
-		{ { 7 }, 0.001, 0.03, 0.3, 0.002, 1 }, { { 8 }, 0.01, 0.03, 0.5, 0, 1 },
+		{ { 1 }, 0.01, 0.005, 0, 0, 1, false },
+		{ { 2 }, 0.02, 0.02, 0, 0, 1, false },
+		{ { 3 }, 0.05, 0.10, 0, 0, 1, false },
+		{ { 4 }, 0.02, 0.02, 0.1, 0, 1, false },
+		{ { 5 }, 0.02, 0.02, 0, 0.005, 1, false },
+		{ { 6 }, 0.02, 0.02, 0, -0.005, 1, false },
+		{ { 7 }, 0.001, 0.03, 0.3, 0.002, 1, false },
+		{ { 8 }, 0.01, 0.03, 0.5, 0, 1, false },
+		{ { 9 }, 0.02, 0.02, 0, 0, 1, true },
+		{ { 10 }, 0.05, 0.10, 0, 0, 1, true },
+		{ { 11 }, 0.02, 0.02, 0, 0.005, 1, true },
+		{ { 12 }, 0.02, 0.02, 0, -0.005, 1, true },
+		{ { 13 }, 0.01, 0.03, 0.3, 0.002, 1, true },
+		{ { 14 }, 0.02, 0.02, 0.1, 0, 1, true },
 	};
 
 	(void)state;
@@ -75,7 +87,7 @@ static void nothing_gains_where_nothing_changed(void **state)
 		for (size_t k = 0; k < n; k++) {
 			struct lull_contest c;
 
-			hold(&c, &m, i % 2 ? 2 : 9, 10);
+			hold(&c, &m, i % 2 && !m.is_short ? 2 : 9, 10);
 			n_false += count_gains(&c) > 0;
 			lull_contest_release(&c);
 		}
@@ -92,7 +104,7 @@ static void gains_are_found(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(cases); i++) {
-		struct machine m = { { 11 + i }, 0.02, cases[i].luck, 0, 0, 1 };
+		struct machine m = { { 11 + i }, 0.02, cases[i].luck, 0, 0, 1, false };
 		size_t n_found = 0, n = 100;
 		f64 sum = 0;
 
@@ -132,7 +144,7 @@ static void sides_run_by_turns_and_each_round_starts_with_the_first(void **state
 
 static void a_side_that_is_not_faster_is_out_after_two_rounds(void **state)
 {
-	struct machine m = { { 21 }, 0.001, 0.001, 0, 0, 1 };
+	struct machine m = { { 21 }, 0.001, 0.001, 0, 0, 1, false };
 	struct lull_contest c;
 	const struct lull_side *sides;
 
@@ -141,6 +153,41 @@ static void a_side_that_is_not_faster_is_out_after_two_rounds(void **state)
 	sides = c.sides.at;
 	assert_int_equal(sides[1].n_runs, 2);
 	assert_int_equal(sides[1].gain.verdict, LULL_GAIN_NONE);
+	lull_contest_release(&c);
+}
+
+static void a_side_that_is_far_slower_is_out_at_once(void **state)
+{
+	struct machine m = { { 22 }, 0.001, 0.001, 0, 0, 1, false };
+	struct lull_contest c;
+	const struct lull_side *sides;
+
+	(void)state;
+	hold(&c, &m, 2, 17);
+	sides = c.sides.at;
+	assert_int_equal(sides[1].n_runs, 1);
+	assert_int_equal(sides[1].gain.verdict, LULL_GAIN_NONE);
+	lull_contest_release(&c);
+}
+
+static void where_the_time_is_short_the_fastest_come_first(void **state)
+{
+	/* Side 2 is slower, side 3 the fastest. */
+	static const int order[] = { 0, 1, 2, 3, 0, 3, 1, 0, 3, 1, 0, 3, 1 };
+	static const f64 steps[][3] = {
+		{ 10, 10.1, 9.9 }, { 9, 9.1, 8.9 }, { 11, 11.1, 10.9 }, { 8, 8.1, 7.9 }
+	};
+	struct lull_contest c;
+
+	(void)state;
+	lull_contest_init(&c, 4, 4);
+	for (size_t i = 0; i < LULL_COUNT_OF(order); i++) {
+		c.is_short = true;
+		assert_int_equal(lull_contest_next(&c), order[i]);
+		lull_contest_add(&c, (size_t)order[i], steps[order[i]], 3);
+	}
+	assert_int_equal(lull_contest_next(&c), -1);
+	assert_int_equal(count_gains(&c), 2);
 	lull_contest_release(&c);
 }
 
@@ -153,7 +200,7 @@ static void a_clear_gain_needs_few_runs(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(cases); i++) {
-		struct machine m = { { 31 + i }, 0.001, 0.001, 0, 0, 1 };
+		struct machine m = { { 31 + i }, 0.001, 0.001, 0, 0, 1, false };
 		struct lull_contest c;
 		const struct lull_side *sides;
 
@@ -210,6 +257,8 @@ int main(void)
 		cmocka_unit_test(gains_are_found),
 		cmocka_unit_test(sides_run_by_turns_and_each_round_starts_with_the_first),
 		cmocka_unit_test(a_side_that_is_not_faster_is_out_after_two_rounds),
+		cmocka_unit_test(a_side_that_is_far_slower_is_out_at_once),
+		cmocka_unit_test(where_the_time_is_short_the_fastest_come_first),
 		cmocka_unit_test(a_clear_gain_needs_few_runs),
 		cmocka_unit_test(a_side_that_failed_does_not_run_again),
 		cmocka_unit_test(few_runs_prove_nothing),
