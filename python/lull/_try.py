@@ -6,7 +6,8 @@ program, the agent stays, and only files that the program saves are kept apart.
 The environment says what to do:
 
     LULL_TRY            folder of this run: PID.log with what was seen, saved/ with files of the program
-    LULL_TRY_STEPS      WARMUP,STEPS,BLOCK: steps before measuring, measured steps, steps per block
+    LULL_TRY_STEPS      WARMUP,STEPS,BLOCK: steps before measuring, measured steps, steps per block;
+                        ,MS: fewer steps than that if these take longer, so that long steps take no hours
     LULL_TRY_REMEDIES   files to load, with ":" between them
     LULL_TRY_ASKS       files to ask what they would change, in a run that is recorded; they change nothing
     LULL_TRY_WARM       a socket, if other runs can be forked from this process (_try_warm.py)
@@ -46,6 +47,8 @@ MOST_WARMUP = 40  # steps that warm-up may take longer than was asked for, until
 LIKE = 1.5  # the last three steps differ by no more: they are alike
 NEVER = 1 << 62  # steps to measure in a run that is measured as a whole
 ASKED_STEPS = 10  # after so many steps, remedies that are asked have seen what the program does
+LEAST_BLOCKS = 3  # of a run that ends because of the time
+N_BLOCKS = 4  # as in src/try/try_prepare.c
 PATIENCE = 3  # how often a program may catch SystemExit before it is ended without asking
 
 
@@ -73,7 +76,8 @@ class Trial:
 
     def begin_run(self, folder, numbers):
         self.folder = folder
-        self.n_warmup, self.n_steps, self.n_block = numbers
+        self.n_warmup, self.n_steps, self.n_block = numbers[:3]
+        self.most_ns = numbers[3] * 1_000_000 if len(numbers) > 3 else 0  # 0: steps alone count
         self.fd = None
         self.pid = 0
         self.said = set()
@@ -86,7 +90,7 @@ class Trial:
 
     def clear(self):
         self.times = []
-        self.n_measured = self.n_in_block = 0
+        self.n_measured = self.n_in_block = self.n_blocks = self.measured_ns = 0
         self.is_measuring = self.has_ended = self.has_own = False
         self.since = 0
         self.n_raised = 0
@@ -190,7 +194,8 @@ class Trial:
         n = len(self.times) - 1
         if self.has_ranks():
             return n >= self.n_warmup
-        if n < max(self.n_warmup, 3):
+        is_long = self.most_ns and self.times[-1] - self.times[0] >= self.most_ns
+        if n < 3 or (n < self.n_warmup and not is_long):
             return False
         last = [b - a for a, b in zip(self.times[-4:], self.times[-3:])]
         return max(last) <= LIKE * min(last) or n >= self.n_warmup + MOST_WARMUP
@@ -214,15 +219,21 @@ class Trial:
 
     def measure(self):
         self.n_in_block += 1
-        if self.n_in_block < self.n_block:
+        # Ranks must end together, and for them the number counts.
+        most_ns = 0 if self.most_ns and self.has_ranks() else self.most_ns
+        is_long = most_ns and time.monotonic_ns() - self.since >= most_ns // N_BLOCKS
+        if self.n_in_block < self.n_block and not is_long:
             return
         self.sync()
         now = time.monotonic_ns()
         self.write(f"b {self.n_in_block} {now - self.since}")
         self.n_measured += self.n_in_block
+        self.measured_ns += now - self.since
+        self.n_blocks += 1
         self.n_in_block = 0
         self.since = now
-        if self.n_measured >= self.n_steps:
+        is_over = most_ns and self.measured_ns >= most_ns and self.n_blocks >= LEAST_BLOCKS
+        if self.n_measured >= self.n_steps or is_over:
             self.finish()
             self.write("e")
             self.has_ended = True

@@ -22,6 +22,10 @@
 /* What a shell reports for a command that ^C has ended. */
 #define INTERRUPTED 130
 
+/* Steps of a run, unless the user says how many. */
+#define N_STEPS	  40
+#define NOT_GIVEN UINT64_MAX
+
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
 static const char *const formats[] = { "text", "json", "markdown", NULL };
 
@@ -189,6 +193,9 @@ static int run(struct words *w, char **argv, struct lull_err *err)
 				 LULL_DECIDE_MIN_RUNS);
 	if (!w->o.n_steps)
 		return lull_fail(err, LULL_E_USAGE, "--steps: 1 or more");
+	w->o.is_timed = w->o.n_steps == NOT_GIVEN;
+	if (w->o.is_timed)
+		w->o.n_steps = N_STEPS;
 	if (w->budget && lull_duration_parse(w->budget, &w->o.budget_ns, err))
 		return lull_err_wrap(err, "--budget");
 	if (check_outputs(w, err))
@@ -233,7 +240,7 @@ static int parse(struct words *w, int argc, char **argv, struct lull_err *err)
 			 "say what would be tried; records some steps if nothing is named"),
 		OPT_GROUP("How it is measured"),
 		OPT_U64(0, "steps", "N", &w->o.n_steps,
-			"steps to measure in each run (default: 40)"),
+			"steps to measure in each run (default: 40, or what 8 s are enough for)"),
 		OPT_U64(0, "warmup", "N", &w->o.n_warmup,
 			"steps before that, at least (default: 5)"),
 		OPT_U64(0, "runs", "N", &w->o.n_runs,
@@ -266,7 +273,9 @@ static int parse(struct words *w, int argc, char **argv, struct lull_err *err)
 
 int cmd_try(int argc, char **argv, struct lull_err *err)
 {
-	struct words w = { .o = { .n_steps = 40, .n_warmup = 5, .n_runs = 4, .limit_s = 300 } };
+	struct words w = {
+		.o = { .n_steps = NOT_GIVEN, .n_warmup = 5, .n_runs = 4, .limit_s = 300 }
+	};
 	int first, rc;
 
 	lull_vec_init(&w.o.only, sizeof(char *));

@@ -97,7 +97,7 @@ static u64 warmup_of(const struct lull_trial_how *how, const struct lull_trial_c
 {
 	u64 n = how->n_warmup;
 
-	for (size_t i = 0; i < change->n; i++)
+	for (size_t i = 0; i < change->n && !how->is_long; i++)
 		n = change->remedies[i]->n_warmup > n ? change->remedies[i]->n_warmup : n;
 	return n;
 }
@@ -115,10 +115,11 @@ static void make_words(struct words *w, const struct lull_trial_how *how,
 {
 	*w = (struct words){ .is_own = true };
 	lull_str_addf(&w->folder, "%s/%u", how->folder, number);
-	snprintf(w->numbers, sizeof(w->numbers), "%llu,%llu,%llu",
+	snprintf(w->numbers, sizeof(w->numbers), "%llu,%llu,%llu,%llu",
 		 (unsigned long long)warmup_of(how, change),
 		 (unsigned long long)(how->is_whole ? NEVER : how->n_steps),
-		 (unsigned long long)(how->is_whole ? NEVER : how->n_block));
+		 (unsigned long long)(how->is_whole ? NEVER : how->n_block),
+		 (unsigned long long)(how->is_whole ? 0 : how->most_ms));
 	for (size_t i = 0; i < change->n; i++) {
 		const struct lull_remedy *r = change->remedies[i];
 		char *const *env = r->env.at;

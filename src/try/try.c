@@ -588,6 +588,7 @@ static int run_base(struct lull_try *t, struct lull_err *err)
 	t->how.is_whole |= trial->is_whole;
 	if (is_stopped)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "stopped before anything was measured");
+	lull_try_settle_steps(t);
 	if (!is_out)
 		return LULL_OK;
 	if (t->options->client)

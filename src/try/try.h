@@ -42,6 +42,7 @@ struct lull_try_options {
 	bool is_whole;	       /* compare whole runs, not steps */
 	bool is_fresh;	       /* no run is forked from another */
 	u64 n_steps, n_warmup, n_runs;
+	bool is_timed;	  /* fewer than n_steps where they take long */
 	u64 budget_ns;	  /* 0: no limit */
 	f64 limit_s;	  /* without a sign of life */
 	const char *keep; /* folder for recordings of the program and of the best; NULL: none */

@@ -16,6 +16,12 @@ size_t lull_try_add(struct lull_try *t, const struct lull_remedy *const *remedie
 int lull_try_prepare(struct lull_try *t, struct lull_err *err);
 
 /*
+ * After the first run of the program as it is, whose number of steps may depend on the time that
+ * they take: all runs have as many from now on, since other steps may take longer.
+ */
+void lull_try_settle_steps(struct lull_try *t);
+
+/*
  * Where the options name nothing: fill t->entries with what `lull why` on a short recording
  * suggests (try_choose.c).
  */

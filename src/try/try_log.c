@@ -101,6 +101,47 @@ static u64 number(const char *text)
 	return strtoull(text, NULL, 10);
 }
 
+/* What is known of all processes together. */
+static void read_shared(struct lull_try_seen *all, char letter, const char *text)
+{
+	switch (letter) {
+	case 'd':
+		add_word(&all->did, text);
+		break;
+	case 'c':
+		add_word(&all->could, text);
+		break;
+	case 'q':
+		all->is_asked = true;
+		break;
+	case 'h':
+		add_word(&all->notes, text);
+		break;
+	case 'w':
+		add_place(&all->places, text);
+		break;
+	case 'k':
+		add_word(&all->kept, text);
+		break;
+	case 't':
+		add_word(&all->trouble, text);
+		break;
+	case 'p':
+		lull_str_addf(&all->patch, "%s\n", text);
+		break;
+	case 'f':
+		lull_str_clear(&all->not_forked);
+		lull_str_puts(&all->not_forked, text);
+		break;
+	case 'i':
+		lull_str_clear(&all->imports);
+		lull_str_puts(&all->imports, text);
+		break;
+	default:
+		break;
+	}
+}
+
 /* `own` is this process, `all` what is known of all of them. */
 static void read_line(struct lull_try_seen *own, struct lull_try_seen *all, const char *line)
 {
@@ -141,40 +182,8 @@ static void read_line(struct lull_try_seen *own, struct lull_try_seen *all, cons
 	case 'e':
 		own->has_ended = true;
 		break;
-	case 'd':
-		add_word(&all->did, text);
-		break;
-	case 'c':
-		add_word(&all->could, text);
-		break;
-	case 'q':
-		all->is_asked = true;
-		break;
-	case 'h':
-		add_word(&all->notes, text);
-		break;
-	case 'w':
-		add_place(&all->places, text);
-		break;
-	case 'k':
-		add_word(&all->kept, text);
-		break;
-	case 't':
-		add_word(&all->trouble, text);
-		break;
-	case 'p':
-		lull_str_addf(&all->patch, "%s\n", text);
-		break;
-	case 'f':
-		lull_str_clear(&all->not_forked);
-		lull_str_puts(&all->not_forked, text);
-		break;
-	case 'i':
-		lull_str_clear(&all->imports);
-		lull_str_puts(&all->imports, text);
-		break;
 	default:
-		break;
+		read_shared(all, line[0], text);
 	}
 }
 

@@ -14,6 +14,9 @@
 /* Blocks of a run: enough for a median, few enough that waiting for the device costs nothing. */
 #define N_BLOCKS 4
 
+/* Steps that take longer than this, all of them, are measured in smaller number. */
+#define MOST_MS 8000
+
 /* What changes calls of CUDA (src/mend), beside the agent. */
 #define MEND_NAME "liblull-mend.so"
 
@@ -70,8 +73,23 @@ static void settle_how(struct lull_try *t)
 	t->how.n_warmup = o->n_warmup;
 	t->how.n_steps = o->n_steps;
 	t->how.n_block = o->n_steps / N_BLOCKS ? o->n_steps / N_BLOCKS : 1;
+	t->how.most_ms = o->is_timed ? MOST_MS : 0;
 	t->how.is_whole = t->how.has_start = o->is_whole;
 	t->how.limit_s = o->limit_s;
+}
+
+void lull_try_settle_steps(struct lull_try *t)
+{
+	const struct lull_try_seen *seen = &t->base.last.seen;
+
+	t->how.most_ms = 0;
+	if (t->how.is_whole || !seen->has_ended || seen->n_measured >= t->how.n_steps)
+		return;
+	t->how.is_long = true;
+	t->how.n_steps = seen->n_measured;
+	t->how.n_block = seen->n_measured / N_BLOCKS ? seen->n_measured / N_BLOCKS : 1;
+	if (seen->n_steps && seen->n_steps - 1 < t->how.n_warmup)
+		t->how.n_warmup = seen->n_steps - 1;
 }
 
 static int read_remedies(struct lull_try *t, struct lull_err *err)

@@ -6,6 +6,7 @@
  * takes nothing with it.
  */
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,10 @@
 #include "text/opt.h"
 #include "try/try_int.h"
 
-/* Steps that are recorded, after those of warm-up. */
+/* Steps that are recorded, after those of warm-up; fewer of them where that takes longer. */
 #define RECORDED_STEPS 20u
+#define LEAST_STEPS    6u
+#define RECORDED_NS    (8 * LULL_NS_PER_S)
 
 /* How often we look for the report; how long a program may take to end after that. */
 #define LOOK_US 20000
@@ -77,13 +80,24 @@ static void set_variables(const struct lull_trial_how *how, const struct lull_tr
 	lull_str_release(&changes);
 }
 
+/* How many steps are recorded, as far as it is known what they take. */
+static u32 recorded_steps(const struct lull_try *t)
+{
+	const struct lull_vec *steps = &t->base.last.seen.steps;
+
+	if (!t->how.is_long || !steps->n)
+		return RECORDED_STEPS;
+	return (u32)fmin(fmax((f64)RECORDED_NS / lull_median(steps->at, steps->n), LEAST_STEPS),
+			 RECORDED_STEPS);
+}
+
 static void make_command(const struct lull_try *t, const char *path, struct lull_vec *argv)
 {
 	char steps[96];
 
 	lull_vec_init(argv, sizeof(char *));
 	snprintf(steps, sizeof(steps), "--steps=skip=%llu,active=%u,repeat=1",
-		 (unsigned long long)t->how.n_warmup, RECORDED_STEPS);
+		 (unsigned long long)t->how.n_warmup, recorded_steps(t));
 	add_word(argv, "lull");
 	add_word(argv, "profile");
 	add_word(argv, "-q");

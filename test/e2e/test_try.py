@@ -524,6 +524,16 @@ os.wait()
         self.assertEqual(found["baseline"]["step_ns"], 10e6)
         self.assertEqual([len(glob.glob(self.path(f"ended{rank}-*"))) for rank in (0, 1)], [8, 8])
 
+    def test_steps_that_take_seconds(self):
+        script = LOOP + "    torch._clock.spend(2976)\n"
+        found = self.try_it(script, "--only", "fused-optimizer,compile")
+        # 3 s each: 8 s are enough for 3 of them.
+        self.assertEqual((found["steps"], found["baseline"]["step_ns"]), (3, 3e9))
+        self.assertAlmostEqual(found["tried"][0]["gain"]["ratio"], 3000 / 2992, places=6)
+        self.assertEqual(self.try_it(script, "--only", "no-gc", "--steps=12")["steps"], 12)
+        # 0.6 s each: 4 blocks of 4 steps, though others might have had more.
+        self.assertEqual(self.try_it(script.replace("2976", "576"), "--only", "no-gc")["steps"], 16)
+
     def test_steps_that_the_program_marks_count(self):
         script = "import lull\n" + LOOP.replace("    loss = model", "    lull.step() if i % 2 else None\n    loss = model")
         found = self.try_it(script, "--only", "fused-optimizer")
