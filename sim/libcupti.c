@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DOMAIN_RESOURCE 3u
 #define N_DOMAINS	7u
@@ -527,6 +528,7 @@ static int enable(u32 kind)
 
 	if (result)
 		return result;
+	usleep((useconds_t)(1000 * sim_knob("LULL_SIM_ENABLE_MS", 0)));
 	cupti.is_kind_enabled[kind] = true;
 	if (kind == CUPTI_DEVICE)
 		lull_cupti_append(record, lull_cupti_write_device(record), 0);

@@ -115,6 +115,11 @@ void lull_feed_agents_wake(struct lull_collector *c);
  * if there are none.
  */
 bool lull_feed_agents_flush(struct lull_collector *c);
+/*
+ * Before a recording that no agent begins: have CUPTI switched on in all of them, and wait for it,
+ * 5 s at most. They keep it on while `armed` or `record` is set.
+ */
+void lull_feed_agents_arm(struct lull_collector *c);
 /* Whether CUPTI then still held something back: work of the device is not finished. */
 bool lull_feed_agents_is_held_back(const struct lull_collector *c);
 /* Give chunks back; only after a checkpoint, or when nothing is recorded. */

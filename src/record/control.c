@@ -274,16 +274,11 @@ static void note_open(struct lull_collector *c, const char *path)
 			    path);
 }
 
-int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
+/* Open the report, and write what is known at its start. */
+static int open_report(struct lull_collector *c, struct lull_err *err)
 {
 	int rc;
 
-	if (lull_recording_is_on(&c->recording))
-		return lull_fail(err, LULL_E_USAGE,
-				 "a recording is already running; stop it first");
-	rc = lull_control_name(c, output, next_number(c, output), err);
-	if (rc)
-		return rc;
 	name_ring(c, c->work_path, sizeof(c->work_path));
 	snprintf(c->ring_path, sizeof(c->ring_path), "%s", c->work_path);
 	c->begin_ns = c->options->begin == LULL_BEGIN_ON_RANGE ? c->last_tick_ns : lull_now_ns();
@@ -311,19 +306,43 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	lull_feed_perf_begin(c);
 	c->n_records++;
 	atomic_store(&c->session.control->filed_record, c->n_records);
-	/*
-	 * Last: from here on the agents write. (An agent that saw a capture range has set it
-	 * itself.)
-	 */
-	if (c->options->begin != LULL_BEGIN_ON_RANGE && !c->options->is_duty) {
-		/* A program that has not begun has done nothing that could be too old. */
-		if (c->is_launched)
-			atomic_store(&c->session.control->start_counter, lull_control_counter(c));
-		atomic_store(&c->session.control->last_record, c->n_records);
-		atomic_store(&c->session.control->record, c->n_records);
-	}
-	lull_feed_agents_wake(c);
 	return 0;
+}
+
+/* From here on the agents write. */
+static void switch_agents_on(struct lull_collector *c)
+{
+	struct lull_control *control = c->session.control;
+
+	/* A program that has not begun has done nothing that could be too old. */
+	if (c->is_launched || c->options->attach)
+		atomic_store(&control->start_counter, lull_control_counter(c));
+	atomic_store(&control->last_record, c->n_records);
+	atomic_store(&control->record, c->n_records);
+}
+
+int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
+{
+	/* An agent that saw a capture range, or a step of a window, has switched it on itself. */
+	bool is_ours = c->options->begin != LULL_BEGIN_ON_RANGE && !c->options->is_duty;
+	int rc;
+
+	if (lull_recording_is_on(&c->recording))
+		return lull_fail(err, LULL_E_USAGE,
+				 "a recording is already running; stop it first");
+	rc = lull_control_name(c, output, next_number(c, output), err);
+	if (rc)
+		return rc;
+	/* The program may go on when we have answered: its next call is to be in the report. */
+	if (is_ours)
+		lull_feed_agents_arm(c);
+	rc = open_report(c, err);
+	if (is_ours && !rc)
+		switch_agents_on(c);
+	if (is_ours)
+		atomic_store(&c->session.control->armed, 0);
+	lull_feed_agents_wake(c);
+	return rc;
 }
 
 void lull_control_checkpoint(struct lull_collector *c, bool is_forced)

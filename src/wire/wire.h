@@ -156,8 +156,8 @@ struct lull_control {
 	u32 mpi_family;		       /* 0 find out, 1 Open MPI, 2 MPICH */
 	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
-	_Atomic u32 armed;	/* CUPTI is on for WATCH_STEPS or WATCH_PROGRAM, nothing recorded */
-	_Atomic u32 is_over;	/* nothing more will be recorded in this session */
+	_Atomic u32 armed;   /* CUPTI is on although nothing is recorded: that is about to begin */
+	_Atomic u32 is_over; /* nothing more will be recorded in this session */
 	_Atomic u32 n_in_round; /* processes that are in the present round of steps */
 	char ranks[256];	/* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;

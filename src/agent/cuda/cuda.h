@@ -221,16 +221,15 @@ static inline u64 lull_cuda_now(void)
 	return lull_time();
 }
 
-/* A capture range may start a recording at any time: CUPTI must be attached before. */
+/* A recording may start at any time, or is about to: CUPTI must be on before. */
 static inline bool lull_cuda_is_watching(void)
 {
 	const struct lull_control *c = lull_agent.control;
 	u32 watch = atomic_load_explicit(&c->watch, memory_order_relaxed);
 
-	if (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM | LULL_WATCH_DUTY))
-		return atomic_load_explicit(&c->armed, memory_order_relaxed) != 0 &&
-		       !lull_cuda_is_over();
-	return watch != 0 && !lull_cuda_is_over();
+	if (!watch || (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM | LULL_WATCH_DUTY)))
+		return atomic_load(&c->armed) != 0 && !lull_cuda_is_over();
+	return !lull_cuda_is_over();
 }
 
 /* Start the CUDA source in this process; `is_needed`: attach to CUPTI now. */

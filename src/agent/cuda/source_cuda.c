@@ -118,9 +118,20 @@ static void switch_on(void)
 	atomic_store(&cuda.is_on, 1);
 }
 
+static bool is_wanted(void)
+{
+	/* In this order: `armed` falls after `record` has risen. */
+	return lull_cuda_is_watching() || atomic_load(&lull_agent.control->record) != 0;
+}
+
 static void switch_off(void)
 {
 	atomic_store(&cuda.is_on, 0);
+	/* The program may have armed it again, and gone on because it was still on. */
+	if (is_wanted()) {
+		atomic_store(&cuda.is_on, 1);
+		return;
+	}
 	if (is_counting()) {
 		lull_kernel_watch(false);
 		return;
@@ -211,11 +222,6 @@ bool lull_cuda_is_over(void)
 			c->capture_repeats);
 }
 
-static bool is_wanted(void)
-{
-	return atomic_load(&lull_agent.control->record) != 0 || lull_cuda_is_watching();
-}
-
 /* Be on if that is wanted, else off, and away when nothing more can come. */
 static void follow(bool is_all_in)
 {
@@ -281,11 +287,12 @@ static void *flush_loop(void *unused)
 			n_held = count_held();
 		}
 		bring_in();
+		follow(!n_last && !n_held);
+		/* Last: the recorder also waits until CUPTI is on. */
 		if (wanted != obeyed) {
 			atomic_store(&lull_agent.image->flush_done, wanted);
 			obeyed = wanted;
 		}
-		follow(!n_last && !n_held);
 		wait_for_work(wanted);
 	}
 	if (lull_agent.is_late) {
@@ -387,9 +394,10 @@ void lull_cuda_set_up(bool is_needed)
 		if (is_needed && !lull_cuda_attach())
 			goto out;
 		cuda.pid = lull_agent.image->pid;
+		/* First: the recorder waits for us, or we see what it wants. */
+		atomic_store(&lull_agent.image->has_cuda, 1);
 		if (is_wanted())
 			switch_on();
-		atomic_store(&lull_agent.image->has_cuda, 1);
 		atomic_store(&cuda.is_flushing, 1);
 		if (!start_thread()) {
 			atomic_store(&cuda.is_flushing, 0);

@@ -105,11 +105,13 @@ static void start_by_time(struct lull_collector *c)
 
 	if (!number)
 		return; /* an agent has just started it */
+	lull_feed_agents_arm(c);
 	atomic_store(&control->start_counter, lull_control_counter(c));
 	atomic_store(&control->last_record, number);
 	atomic_fetch_add(&control->capture_began, 1);
 	open_window(c, true);
 	atomic_store(&control->record, number);
+	atomic_store(&control->armed, 0);
 	lull_feed_agents_wake(c);
 }
 

@@ -27,8 +27,9 @@
 #include "record/process/pidns.h"
 #include "record/session/secrets.h"
 
-/* How often we look whether the flush is done, 1 ms apart. */
+/* How often we look whether agents have flushed, or switched CUPTI on, 1 ms apart. */
 #define FLUSH_TRIES 1000
+#define ARM_TRIES   5000
 
 /* What the drain callback needs. */
 struct feed {
@@ -468,17 +469,32 @@ void lull_feed_agents_wake(struct lull_collector *c)
 	rouse(c);
 }
 
+/* Have agents with CUDA look at the control page, and wait until they have obeyed. */
+static void ask(struct lull_collector *c, int n_tries)
+{
+	u32 wanted = rouse(c);
+
+	for (int i = 0; i < n_tries && is_flush_pending(c, wanted); i++) {
+		usleep(1000);
+		lull_feed_agents(c);
+	}
+}
+
 bool lull_feed_agents_flush(struct lull_collector *c)
 {
 	/* Before it is asked: it may have answered by the time we look. */
 	bool is_any = is_any_with_cuda(c);
-	u32 wanted = rouse(c);
 
-	for (int i = 0; i < FLUSH_TRIES && is_flush_pending(c, wanted); i++) {
-		usleep(1000);
-		lull_feed_agents(c);
-	}
+	ask(c, FLUSH_TRIES);
 	return is_any;
+}
+
+void lull_feed_agents_arm(struct lull_collector *c)
+{
+	lull_feed_agents_scan(c);
+	/* Before it is looked who has CUDA: one that begins with it now sees that it is wanted. */
+	atomic_store(&c->session.control->armed, 1);
+	ask(c, ARM_TRIES);
 }
 
 bool lull_feed_agents_is_held_back(const struct lull_collector *c)
