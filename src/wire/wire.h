@@ -132,7 +132,7 @@ struct lull_control {
 	_Atomic u32 is_flush_forced; /* after a recording: unfinished work is not waited for */
 	/*
 	 * When the last recording began and ended. CUPTI delivers late: work of a device belongs to
-	 * a recording if it began between the two.
+	 * a recording if it began between the two, or if its call was made before the second.
 	 */
 	_Atomic u64 start_counter;
 	_Atomic u64 stop_counter;

@@ -3,7 +3,7 @@
 
 Usage: test_part.py BUILD [NAME...]
 
-On the simulated device, which may take long to switch CUPTI on.
+On the simulated device. It may take long to switch CUPTI on, or have much work queued when a part ends.
 """
 import json
 import os
@@ -20,7 +20,7 @@ ENV = {**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim"), "LULL_COMMAN
 QUIET = ["-q", "-s", "none", "--cpuctxsw=none", "--python-sampling=false"]
 # To switch records on then takes a quarter of a second; the package looks every 5 ms whether it is recorded.
 SLOW = {"LULL_SIM_ENABLE_MS": "30"}
-N_PARTS = 3
+N_PARTS, N_QUEUED = 3, 50
 
 PROGRAM = """
 import ctypes, os, sys, time
@@ -63,9 +63,31 @@ for i in range(int(sys.argv[1])):
 """
 IN_EDGES = {"memcpy": 2, "kernel": 2, "cuda_call": 4, "mark": 2, "range": 2}
 
+QUEUE = PROGRAM + """
+def run(n):
+    for _ in range(n):
+        kernel()
+for i in range(int(sys.argv[1])):
+    part = lull.profile(f"part{i}.lull") if sys.argv[3] == "profile" else None
+    part.__enter__() if part else lull.start()
+    run(int(sys.argv[2]))
+    part.__exit__() if part else lull.stop()
+    run(7)
+    wait()
+    while not part and i + 1 < int(sys.argv[1]) and not os.path.exists(f"part-{i + 1}.lull" if i else "part.lull"):
+        time.sleep(0.01)
+"""
+
+
 def rows(report, *tables):
     sql = ", ".join(f"(select count(*) from {table}) as {table}" for table in tables)
     return json.loads(runner.run([LULL, "query", "-f", "json", report, f"select {sql}"], check=True).stdout)[0]
+
+
+def unfinished(report):
+    """Work of the device that the report says it lacks."""
+    sql = "select coalesce(sum(count), 0) as n from issue where name = 'device_unfinished'"
+    return json.loads(runner.run([LULL, "query", "-f", "json", report, sql], check=True).stdout)[0]["n"]
 
 
 def program(text, *words, before=(), **variables):
@@ -94,6 +116,38 @@ def a_part_in_a_session_too():
     edges_are_in(LULL, "launch", *QUIET)
 
 
+def queue_is_in(reports, *words, before=()):
+    """Kernels of calls before the end; those of later calls are not."""
+    program(QUEUE, len(reports), N_QUEUED, *words, before=before, LULL_SIM_KERNEL_NS="1000000")
+    for report in reports:
+        found = rows(report, "cuda_call", "kernel")
+        expect(f"the calls of {report}", found["cuda_call"] == N_QUEUED, found)
+        # A machine that is busy may not come to all of them while the recorder waits; that is said.
+        n = found["kernel"] + unfinished(report)
+        expect(f"their kernels in {report}", n == N_QUEUED and found["kernel"] > 0, (n, found))
+
+
+def work_that_waits_at_the_end_is_in_the_part():
+    need_attach()
+    queue_is_in([f"part{i}.lull" for i in range(N_PARTS)], "profile")
+
+
+def work_that_waits_at_the_end_of_a_part_in_a_session():
+    queue_is_in([f"part{i}.lull" for i in range(N_PARTS)], "profile", before=[LULL, "launch", *QUIET])
+
+
+def work_that_waits_when_the_program_stops_the_recording():
+    queue_is_in(["part.lull", "part-2.lull", "part-3.lull"], "program",
+                before=[LULL, "profile", *QUIET, "-o", "part", "--capture-range=lull", "--capture-range-end=repeat"])
+
+
+def times_of_the_device_that_are_late_lose_nothing():
+    """By what the device says, nothing of it began before the recording ended."""
+    text = PROGRAM + "lull.start()\nfor _ in range(5):\n    kernel()\nwait()\nlull.stop()"
+    program(text, before=[LULL, "profile", *QUIET, "-o", "late", "--capture-range=lull"], LULL_SIM_SKEW_NS="1000000000")
+    expect("all kernels", rows("late.lull", "kernel") == {"kernel": 5}, rows("late.lull", "kernel"))
+
+
 def a_window_by_time_has_the_device_from_its_start_on():
     """A kernel for each mark, but for one at each end."""
     text = PROGRAM + """
@@ -112,4 +166,6 @@ while time.monotonic() < until:
 
 if __name__ == "__main__":
     runner.main([a_part_has_all_from_its_first_call_to_its_last, a_part_in_a_session_too,
+                 work_that_waits_at_the_end_is_in_the_part, work_that_waits_at_the_end_of_a_part_in_a_session,
+                 work_that_waits_when_the_program_stops_the_recording, times_of_the_device_that_are_late_lose_nothing,
                  a_window_by_time_has_the_device_from_its_start_on], sys.argv[2:])

@@ -80,6 +80,8 @@ struct lull_thread {
 	 * is found.
 	 */
 	u64 salt;
+	/* The last call of CUDA that was recorded; beside what each of them looks at anyway. */
+	union lull_cuda_key last_call;
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
 	struct lull_torch_state torch;
 	struct lull_request_state request;

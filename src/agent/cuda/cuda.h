@@ -73,6 +73,12 @@ void lull_cuda_walk(u8 *buffer, size_t valid_bytes, void **last_record, bool is_
  */
 u64 lull_cuda_launch(struct lull_thread *t, struct lull_wire_shape *shape, const char *name);
 
+/*
+ * The number of the last call that is in the present recording, or in the one that has just ended;
+ * 0 if there is none. Numbers rise.
+ */
+u32 lull_cuda_last_call(void);
+
 /* The function for CUPTI's callbacks, as the user's choices want it (cuda_calls.c). */
 lull_cupti_callback *lull_cuda_callback(void);
 

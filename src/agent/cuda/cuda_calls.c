@@ -359,6 +359,12 @@ static union lull_cuda_key key_of(u32 record, u32 domain, u32 cbid, const void *
 	};
 }
 
+/* The call of the thread that ends now is recorded; other threads look at it. */
+static inline void note_last(struct lull_thread *t)
+{
+	__atomic_store_n(&t->last_call.word, t->cuda.call.word, __ATOMIC_RELAXED);
+}
+
 /* Whether the thread is in a call that is timed in this recording. */
 static inline bool is_in_call(const struct lull_thread *t, u32 record)
 {
@@ -405,6 +411,7 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 		emit(t, call, domain, data, dur_ticks, regs);
 		if (__builtin_expect(call->wait != 0, 0))
 			lull_cuda_waited(t, call->wait, data, t->cuda.since, dur_ticks);
+		note_last(t);
 		t->cuda.call.word = 0;
 	}
 }
@@ -490,8 +497,27 @@ void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, 
 		e->ret = (u32)result;
 		e->correlation = t->cuda.call.correlation;
 		lull_commit(t, sizeof(*e));
+		note_last(t);
 	}
 	t->cuda.call.word = 0;
+}
+
+u32 lull_cuda_last_call(void)
+{
+	u16 record =
+		(u16)atomic_load_explicit(&lull_agent.control->last_record, memory_order_relaxed);
+	u32 n = atomic_load(&lull_agent.image->n_slots_ready), last = 0;
+
+	for (u32 i = 0; i < n && i < lull_agent.n_slots; i++) {
+		const struct lull_thread *t = &lull_agent.threads[i];
+		union lull_cuda_key key = { .word = __atomic_load_n(&t->last_call.word,
+								    __ATOMIC_RELAXED) };
+
+		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) == LULL_WIRE_MAGIC && key.word &&
+		    key.record == record && (!last || (i32)(key.correlation - last) > 0))
+			last = key.correlation;
+	}
+	return last;
 }
 
 /*

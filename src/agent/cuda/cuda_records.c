@@ -93,16 +93,45 @@ static u64 launch_of(struct lull_thread *t, const void *r, struct names *names)
 	}
 
 /*
- * Whether work that began then belongs to the recording that is on, or to the one that just ended.
+ * Whether the call of this number came before or after the end of the last recording; not known of
+ * 0, and without calls.
  */
-static bool is_of_recording(u64 start)
+enum side { NO_SIDE, BEFORE_END, AFTER_END };
+
+static enum side side_of(u32 correlation)
+{
+	u32 last = correlation ? lull_cuda_last_call() : 0;
+
+	return !last ? NO_SIDE : (i32)(correlation - last) <= 0 ? BEFORE_END : AFTER_END;
+}
+
+/*
+ * Windows (--duty) stand for the time between them: in each is the work that began in it, of
+ * whatever call.
+ */
+static bool is_by_time(void)
+{
+	return atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) &
+	       LULL_WATCH_DUTY;
+}
+
+/*
+ * Whether work of this call that began then belongs to the recording that is on, or to the one that
+ * just ended. What waited in its stream at the end does, as its call does. `start` 0: not known, or
+ * unfinished.
+ */
+static bool is_of_recording(u64 start, u32 correlation)
 {
 	struct lull_control *c = lull_agent.control;
 
 	if (start && start < atomic_load_explicit(&c->start_counter, memory_order_relaxed))
 		return false;
-	return lull_has_recording() ||
-	       start <= atomic_load_explicit(&c->stop_counter, memory_order_relaxed);
+	if (lull_has_recording())
+		return true;
+	if (!start)
+		return side_of(correlation) != AFTER_END;
+	return start <= atomic_load_explicit(&c->stop_counter, memory_order_relaxed) ||
+	       (!is_by_time() && side_of(correlation) == BEFORE_END);
 }
 
 /* What is not finished comes, too. */
@@ -119,9 +148,10 @@ void lull_cuda_flush_forced(void)
  * An event of the device: NULL if it has no times (its buffer was full, or it is unfinished) or
  * there is no room.
  */
-static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start, u64 end)
+static void *reserve_work(struct lull_thread *t, u16 type, u32 size_bytes, u64 start, u64 end,
+			  u32 correlation)
 {
-	if (!is_of_recording(start))
+	if (!is_of_recording(start, correlation))
 		return NULL;
 	if (!start || end < start) {
 		lull_issue(atomic_load(&is_forced) ? LULL_ISSUE_device_unfinished
@@ -132,17 +162,24 @@ static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start,
 	return lull_reserve_at(t, type, size_bytes, start);
 }
 
+/* An event that is no work of a call. */
+static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start, u64 end)
+{
+	return reserve_work(t, type, size_bytes, start, end, 0);
+}
+
 static void on_kernel(struct lull_thread *t, const void *r, struct names *names)
 {
 	u64 start = lull_cupti_kernel_start(r), end = lull_cupti_kernel_end(r);
+	u32 correlation = lull_cupti_kernel_correlation(r);
 	struct lull_wire_kernel *e;
 	u64 launch;
 
 	/* Nobody would see its definition, and it would count as defined. */
-	if (!is_of_recording(start))
+	if (!is_of_recording(start, correlation))
 		return;
 	launch = launch_of(t, r, names);
-	e = reserve(t, LULL_EVENT_kernel, sizeof(*e), start, end);
+	e = reserve_work(t, LULL_EVENT_kernel, sizeof(*e), start, end, correlation);
 	if (!e)
 		return;
 	e->dur_ticks = end - start;
@@ -158,7 +195,8 @@ static void on_kernel(struct lull_thread *t, const void *r, struct names *names)
 static void on_memcpy(struct lull_thread *t, const void *r)
 {
 	u64 start = lull_cupti_memcpy_start(r), end = lull_cupti_memcpy_end(r);
-	struct lull_wire_memcpy *e = reserve(t, LULL_EVENT_memcpy, sizeof(*e), start, end);
+	struct lull_wire_memcpy *e = reserve_work(t, LULL_EVENT_memcpy, sizeof(*e), start, end,
+						  lull_cupti_memcpy_correlation(r));
 
 	if (!e)
 		return;
@@ -178,7 +216,8 @@ static void on_memcpy(struct lull_thread *t, const void *r)
 static void on_memcpy2(struct lull_thread *t, const void *r)
 {
 	u64 start = lull_cupti_memcpy2_start(r), end = lull_cupti_memcpy2_end(r);
-	struct lull_wire_memcpy *e = reserve(t, LULL_EVENT_memcpy, sizeof(*e), start, end);
+	struct lull_wire_memcpy *e = reserve_work(t, LULL_EVENT_memcpy, sizeof(*e), start, end,
+						  lull_cupti_memcpy2_correlation(r));
 
 	if (!e)
 		return;
@@ -199,7 +238,8 @@ static void on_memcpy2(struct lull_thread *t, const void *r)
 static void on_memset(struct lull_thread *t, const void *r)
 {
 	u64 start = lull_cupti_memset_start(r), end = lull_cupti_memset_end(r);
-	struct lull_wire_memset *e = reserve(t, LULL_EVENT_memset, sizeof(*e), start, end);
+	struct lull_wire_memset *e = reserve_work(t, LULL_EVENT_memset, sizeof(*e), start, end,
+						  lull_cupti_memset_correlation(r));
 
 	if (!e)
 		return;
@@ -216,7 +256,8 @@ static void on_memset(struct lull_thread *t, const void *r)
 static void on_graph(struct lull_thread *t, const void *r)
 {
 	u64 start = lull_cupti_graph_start(r), end = lull_cupti_graph_end(r);
-	struct lull_wire_graph *e = reserve(t, LULL_EVENT_graph, sizeof(*e), start, end);
+	struct lull_wire_graph *e = reserve_work(t, LULL_EVENT_graph, sizeof(*e), start, end,
+						 lull_cupti_graph_correlation(r));
 
 	lull_cuda_graph_seen();
 	if (!e)
