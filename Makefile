@@ -267,7 +267,7 @@ $(BUILD)/e2e/nvtx_%: test/e2e/guests/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx/nvtx.
 # The same without NVIDIA's headers.
 $(BUILD)/e2e/nvtx_late_own: test/e2e/guests/nvtx_late.c src/agent/nvtx/nvtx.def
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -DOWN -o $@ $<
+	$(Q)$(CC) $(E2E_FLAGS) -DOWN -o $@ $< -ldl
 
 # The same program without and with frame pointers.
 $(BUILD)/e2e/split_guest: E2E_FLAGS += -fomit-frame-pointer

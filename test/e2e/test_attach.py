@@ -466,8 +466,9 @@ def ranges_of_nvtx_without_the_headers():
     end(p)
 
 
-def nvtx_that_is_called_first_while_attached():
-    p = nvtx("nvtx_late_own", "later")
+def attach_before_nvtx(name, how):
+    """Attach to a program, and let it make its first call of NVTX then."""
+    p = nvtx(name, how)
     a = runner.start([LULL, "attach", "-f", "-o", "a", str(p.pid)], stderr=subprocess.PIPE, text=True)
     until_recording(p)
     open("go", "w").close()
@@ -475,6 +476,22 @@ def nvtx_that_is_called_first_while_attached():
     time.sleep(0.1)
     expect("detached", run([LULL, "detach", str(p.pid)]).returncode == 0)
     runner.finish(a)
+    return p
+
+
+def nvtx_that_is_called_first_while_attached():
+    for name in ("nvtx_late_own", "nvtx_late"):
+        if not os.path.exists(os.path.join(BUILD, "e2e", name)):
+            continue
+        p = attach_before_nvtx(name, "later")
+        expect("its very first range", ranges().get("first") == 1, ranges())
+        attach_until(p, has_both_ranges)
+        expect("again", has_both_ranges(), ranges())
+        end(p)
+
+
+def nvtx_that_does_not_ask_is_found():
+    p = attach_before_nvtx("nvtx_late_own", "deaf")
     expect("ranges", ranges().get("outer", 0) > 1, ranges())
     end(p)
 
@@ -1022,6 +1039,7 @@ TESTS = (
     ranges_of_nvtx_are_recorded_and_left,
     ranges_of_nvtx_without_the_headers,
     nvtx_that_is_called_first_while_attached,
+    nvtx_that_does_not_ask_is_found,
     detach_ends_it,
     ctrl_c_ends_it,
     the_end_of_the_program_ends_it,

@@ -10,11 +10,13 @@
  * C library first.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/calls/lib.h"
 #include "agent/calls/oscall.h"
 #include "agent/calls/slots.h"
+#include "agent/core/late.h"
 #include "agent/core/loaded.h"
 #include "base/hash.h"
 
@@ -25,12 +27,16 @@ struct wrapped {
 	u64 wrapper; /* 0 until it was looked up */
 };
 
+/* Only here: the environment of a program that lull has started says where the agent is. */
+static char *(*real_getenv)(const char *name) = getenv;
+
 #define OSCALL(ix, kind, nest, type, name, params, args, worth) \
 	{ #name, (void **)&lull_real.name, 0 },
 #define HOOK(type, name, params, args) { #name, (void **)&lull_real.name, 0 },
 static struct wrapped wrapped[] = {
 #include "agent/core/hooks.def"
 #include "wire/osrt.def"
+	{ "getenv", (void **)&real_getenv, (u64)lull_late_getenv },
 };
 #undef OSCALL
 #undef HOOK
@@ -85,9 +91,10 @@ static int look_up(struct dl_phdr_info *file, size_t size, void *arg)
 		const ElfW(Sym) *symbol = lull_loaded_symbol(file, wrapped[i].name);
 		u32 at = place_of(wrapped[i].name);
 
-		if (!symbol || is_unused(wrapped[i].name))
+		if ((!symbol && !wrapped[i].wrapper) || is_unused(wrapped[i].name))
 			continue;
-		wrapped[i].wrapper = file->dlpi_addr + symbol->st_value;
+		if (symbol)
+			wrapped[i].wrapper = file->dlpi_addr + symbol->st_value;
 		while (late.places[at])
 			at = (at + 1) % N_PLACES;
 		late.places[at] = (u16)(i + 1);

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -47,6 +48,16 @@ const char *lull_late_python_path(void)
 const char *lull_late_agent_path(void)
 {
 	return late.agent_path;
+}
+
+char *lull_late_getenv(const char *name)
+{
+	char *value = getenv(name);
+
+	if (!value && late.is_in && lull_agent.has_session && late.agent_path[0] && name &&
+	    strcmp(name, "NVTX_INJECTION64_PATH") == 0)
+		return late.agent_path;
+	return value;
 }
 
 static void nap(long ms)

@@ -10,4 +10,10 @@ const char *lull_late_python_path(void);
 /* The path by which the program has loaded the agent. */
 const char *lull_late_agent_path(void);
 
+/*
+ * What the program calls in place of getenv() while the agent is there. To NVTX, which asks at its
+ * first call where a tool is, it says that the agent is one.
+ */
+char *lull_late_getenv(const char *name);
+
 #endif

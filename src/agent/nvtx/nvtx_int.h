@@ -149,6 +149,13 @@ void lull_nvtx_late_enter(void);
 void lull_nvtx_late_look(void);
 void lull_nvtx_late_withdraw(void);
 
+/*
+ * An instance asks for a tool, and has been told. False: the agent is about to leave the program,
+ * and the second is not to be called.
+ */
+bool lull_nvtx_late_begins(void);
+void lull_nvtx_late_ends(void);
+
 /* source_nvtx_cuda.c: the same for the names of CUDA's objects. */
 void lull_nvtx_fill_cuda(const struct lull_nvtx_callbacks *callbacks);
 

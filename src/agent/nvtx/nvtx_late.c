@@ -13,13 +13,19 @@
  * code after them are in no other data; so the writable data of each file is searched for them.
  * Where all functions are NULL they become ours, and NULL again when the agent leaves.
  *
+ * An instance that has not asked yet, or is loaded later, asks the environment where the tool is.
+ * The answer of lull_late_getenv() is the agent, so that not even its first range is missed.
+ *
  * Domains and strings that the program has registered before have no handle: their ranges are in
  * the default domain, or without a name. The library of NVTX 2 (libnvToolsExt) is not found.
  */
 #include "agent/nvtx/nvtx_int.h"
 
+#include <time.h>
+
 #include "agent/calls/lib.h"
 #include "agent/core/loaded.h"
+#include "agent/core/sys.h"
 
 /* How many looks of the agent's thread pass until it searches again, where one has not asked. */
 #define LOOKS 10
@@ -35,13 +41,18 @@ struct state {
 	struct lull_nvtx_version_info version;
 };
 
+/* How long the end waits for instances that are asking. */
+#define ASKING_TRIES 1000 /* of 1 ms */
+
 struct search {
 	void (*found)(const struct lull_nvtx_callbacks *callbacks);
-	u32 n_fresh; /* that have not asked yet */
+	bool is_for_all; /* also for those that have not asked, or not heard the answer yet */
+	u32 n_fresh;	 /* that have not asked yet */
 };
 
 static struct {
-	bool is_in;
+	_Atomic u32 is_in;
+	_Atomic i32 n_asking;
 	u32 n_fresh, n_looks;
 } late;
 
@@ -83,7 +94,8 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 
 			if (!is_state(file, s))
 				continue;
-			if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == HAS_ASKED)
+			if (search->is_for_all ||
+			    __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == HAS_ASKED)
 				search->found(&s->callbacks);
 			else
 				search->n_fresh++;
@@ -131,9 +143,10 @@ static void clear(const struct lull_nvtx_callbacks *callbacks)
 #undef CLEAR
 }
 
-static u32 search(void (*found)(const struct lull_nvtx_callbacks *callbacks))
+/* Returns how many there are that have not asked yet. */
+static u32 fill_all(void)
 {
-	struct search s = { .found = found };
+	struct search s = { .found = fill };
 
 	lull_loaded_walk(visit, &s);
 	return s.n_fresh;
@@ -141,20 +154,43 @@ static u32 search(void (*found)(const struct lull_nvtx_callbacks *callbacks))
 
 void lull_nvtx_late_enter(void)
 {
-	late.n_fresh = search(fill);
+	late.n_fresh = fill_all();
 	late.n_looks = 0;
-	late.is_in = true;
+	atomic_store(&late.is_in, 1);
 }
 
 void lull_nvtx_late_look(void)
 {
 	if (late.is_in && late.n_fresh && ++late.n_looks % LOOKS == 0)
-		late.n_fresh = search(fill);
+		late.n_fresh = fill_all();
+}
+
+bool lull_nvtx_late_begins(void)
+{
+	if (!lull_agent.is_late)
+		return true;
+	/* In this order: whoever leaves either sees us, or is seen. */
+	atomic_fetch_add(&late.n_asking, 1);
+	if (atomic_load(&late.is_in))
+		return true;
+	atomic_fetch_sub(&late.n_asking, 1);
+	return false;
+}
+
+void lull_nvtx_late_ends(void)
+{
+	if (lull_agent.is_late)
+		atomic_fetch_sub(&late.n_asking, 1);
 }
 
 void lull_nvtx_late_withdraw(void)
 {
-	if (late.is_in)
-		search(clear);
-	late.is_in = false;
+	struct search s = { .found = clear, .is_for_all = true };
+	struct timespec ms = { 0, 1000000 };
+
+	if (!atomic_exchange(&late.is_in, 0))
+		return;
+	for (int i = 0; i < ASKING_TRIES && atomic_load(&late.n_asking) > 0; i++)
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &ms, NULL);
+	lull_loaded_walk(visit, &s);
 }

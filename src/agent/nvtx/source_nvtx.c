@@ -470,7 +470,10 @@ int InitializeInjectionNvtx2(lull_nvtx_get_export *get_export)
 	version = get_export(LULL_NVTX_EXPORT_VERSIONINFO);
 	if (version && version->struct_bytes >= sizeof(*version) && version->tell_version)
 		version->tell_version(LULL_NVTX_VERSION);
+	if (!lull_nvtx_late_begins())
+		return 0;
 	lull_nvtx_fill(callbacks);
+	lull_nvtx_late_ends();
 	return 1;
 }
 
@@ -483,8 +486,10 @@ int InitializeInjectionNvtxExtension(struct lull_nvtx_module_info *module)
 
 int InitializeInjectionNvtxExtension(struct lull_nvtx_module_info *module)
 {
-	if (!is_wanted() || !module || module->struct_bytes < sizeof(*module) ||
-	    !module->n_segments || !module->segments || !module->segments->slots)
+	/* In a program that ran already nobody would take the functions out again. */
+	if (lull_agent.is_late || !is_wanted() || !module ||
+	    module->struct_bytes < sizeof(*module) || !module->n_segments || !module->segments ||
+	    !module->segments->slots)
 		return 0;
 	lull_nvtx_fill_extension(module->module_id, module->segments);
 	lull_sources_follow_forks();

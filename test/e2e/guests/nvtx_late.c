@@ -4,16 +4,27 @@
  * By NVIDIA's own headers, or with OWN, where they are not installed, by an instance of the same
  * layout. Makes a file "seen" when it has functions of a tool. Ends with status 3, or 4 if
  * somebody's functions have stayed.
+ *
+ * Usage: nvtx_late [later | deaf]
+ *
+ * The first call comes once there is a file "go"; deaf: without a look at the environment (OWN).
  */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/nvtx/nvtx_abi.h"
 
 #ifndef OWN
 #include <nvtx3/nvToolsExt.h>
+
+static void be_deaf(void)
+{
+}
 
 static bool is_quiet(void)
 {
@@ -53,9 +64,39 @@ static void tell_version(u32 version)
 	(void)version;
 }
 
+static bool is_deaf;
+
+static void be_deaf(void)
+{
+	is_deaf = true;
+}
+
+static const void *get_export(u32 id)
+{
+	return id == LULL_NVTX_EXPORT_CALLBACKS	    ? (const void *)&globals.callbacks
+	       : id == LULL_NVTX_EXPORT_VERSIONINFO ? (const void *)&globals.version
+						    : NULL;
+}
+
+/* As NVTX does at its first call. */
+static void ask(void)
+{
+	const char *path = is_deaf ? NULL : getenv("NVTX_INJECTION64_PATH");
+	void *tool = path ? dlopen(path, RTLD_LAZY) : NULL;
+	int (*init)(lull_nvtx_get_export * get_export) = NULL;
+
+	if (tool)
+		*(void **)&init = dlsym(tool, "InitializeInjectionNvtx2");
+	globals.state = 1;
+	if (init)
+		init(get_export);
+	globals.state = 2;
+}
+
 static void nvtxRangePushA(const char *name)
 {
-	globals.state = 2; /* there is no tool */
+	if (globals.state != 2)
+		ask();
 	if (globals.calls.range_push_a)
 		globals.calls.range_push_a(name);
 }
@@ -82,13 +123,14 @@ static void make_file(const char *name)
 
 int main(int argc, char **argv)
 {
-	long n = 0;
+	long n = 0, n_ranges = 0;
 
-	(void)argv;
+	if (argc > 1 && strcmp(argv[1], "deaf") == 0)
+		be_deaf();
 	while (access("end", F_OK) != 0) {
 		/* With an argument: its first call comes once somebody is attached. */
 		if (argc == 1 || access("go", F_OK) == 0) {
-			nvtxRangePushA("outer");
+			nvtxRangePushA(n_ranges++ ? "outer" : "first");
 			nvtxRangePushA("inner");
 			usleep(500);
 			nvtxRangePop();
