@@ -139,7 +139,7 @@ class Suite:
     def gpu(self):
         """The scripts for machines with a GPU, tried on the simulated device."""
         sim = ["--lull", f"{self.build}/lull", "--sim", f"{self.build}/sim", "--short"]
-        yield Program("gpu/test", ["test/gpu/run.py", *sim, "--only", "count,copies,runtime"], self.need("sim"),
+        yield Program("gpu/test", ["test/gpu/run.py", *sim, "--only", "count,copies,parts,runtime"], self.need("sim"),
                       weight=6, is_one_case=True)
         yield Program("gpu/bench", ["bench/gpu/run.py", *sim, "--only", "parts,loop,after", "--rounds", "1"],
                       self.need("sim"), weight=6, is_one_case=True)

@@ -17,10 +17,13 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import gpu
+import parts
+import runner
 from gpu import Failed, Skipped, verdict
 
 CUDA = ["-t", "cuda,nvtx", "-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
 TORCH = os.path.join(gpu.HERE, "torch_probe.py")
+PARTS = os.path.join(gpu.HERE, "parts.py")
 DRIFT = []  # the recording in the background, if it was begun
 
 
@@ -138,6 +141,22 @@ def check_copies(b):
         yield ("copies: " + kind, "%d, %d bytes" % (said[kind], said[kind + "_bytes"]),
                "%d, %d bytes" % (len(mine), size),
                verdict(len(mine) == said[kind] and size == said[kind + "_bytes"]))
+
+
+def check_parts(b):
+    """Parts that a program records of itself have their first call, and the work that is queued at their end."""
+    env = {"PYTHONPATH": os.path.join(gpu.ROOT, "python"), "LULL_COMMAND": b.lull, "LULL_SIM_KERNEL_NS": "200000"}
+    wanted = {"memcpy": parts.COPIES, "kernel": parts.KERNELS, "cuda_call": parts.COPIES + parts.KERNELS}
+    for how, before in (("session", [b.lull, "launch", "-q", "-s", "none"]), ("attached", [])):
+        if not before and not runner.can(b.lull, "attach"):
+            raise Skipped("programs that run must not be traced here")
+        b.run([*before, sys.executable, PARTS, b.path(how), "4"], env)
+        for i in range(4):
+            found = {table: b.rows_of(how + str(i)).get(table, 0) for table in wanted}
+            issues = {issue["name"]: issue["count"] for issue in b.info(how + str(i))["issues"]}
+            found["kernel"] += issues.get("device_unfinished", 0) if b.options.sim else 0
+            yield ("parts: %s, number %d" % (how, i), " ".join(map(str, wanted.values())),
+                   " ".join(map(str, found.values())), verdict(found == wanted))
 
 
 def check_kill(b):
@@ -324,6 +343,7 @@ ITEMS = [
     ("times", 6, check_times),
     ("clock", 9, check_clock),
     ("copies", 4, check_copies),
+    ("parts", 12, check_parts),
     ("kill", 5, check_kill),
     ("memory", 15, check_memory),
     ("ranks", 30, check_ranks),
