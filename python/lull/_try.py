@@ -7,7 +7,8 @@ The environment says what to do:
 
     LULL_TRY            folder of this run: PID.log with what was seen, saved/ with files of the program
     LULL_TRY_STEPS      WARMUP,STEPS,BLOCK: steps before measuring, measured steps, steps per block;
-                        ,MS: fewer steps than that if these take longer, so that long steps take no hours
+                        ,MS: fewer steps than that if these take longer, so that long steps take no hours;
+                        ,1: calls of the model are steps, since the program has no others
     LULL_TRY_REMEDIES   files to load, with ":" between them
     LULL_TRY_ASKS       files to ask what they would change, in a run that is recorded; they change nothing
     LULL_TRY_WARM       a socket, if other runs can be forked from this process (_try_warm.py)
@@ -20,6 +21,7 @@ A line of the log is a letter and what it says; src/try/try_log.c reads it:
     u                   it did not, after all
     n NS                PyTorch is loaded
     z NS                the program ends, device included
+    v N                 so often it called its model
     m NS                measuring starts here
     b N NS              a block of N steps took so long, device included
     l VALUE             loss of a backward pass, as hexadecimal floating point
@@ -78,6 +80,8 @@ class Trial:
         self.folder = folder
         self.n_warmup, self.n_steps, self.n_block = numbers[:3]
         self.most_ns = numbers[3] * 1_000_000 if len(numbers) > 3 else 0  # 0: steps alone count
+        self.by_calls = len(numbers) > 4 and numbers[4] == 1
+        self.lead, self.n_calls = None, 0  # a reference to the first module with parameters that the program calls
         self.fd = None
         self.pid = 0
         self.said = set()
@@ -123,11 +127,11 @@ class Trial:
 
     def hooked_step(self, number):
         # Steps that the program marks itself count more than those that were found.
-        if not self.has_own:
+        if not self.has_own and not self.by_calls:
             self.on_step()
 
     def no_step(self):
-        if not self.has_own and not self.is_measuring and self.times:
+        if not self.has_own and not self.by_calls and not self.is_measuring and self.times:
             self.times.pop()
             self.write("u")
 
@@ -166,6 +170,16 @@ class Trial:
             self.tell_rank()
             self.since = time.monotonic_ns()
             self.write(f"m {self.since}")
+
+    def on_call(self, module):
+        """The program calls a module that is inside of no other."""
+        if self.lead is None and next(iter(module.parameters()), None) is not None:
+            import weakref
+            self.lead = weakref.ref(module)  # the program may be done with it
+        if self.lead is not None and self.lead() is module:
+            self.n_calls += 1
+            if self.by_calls:
+                self.on_step()
 
     def on_recorded_step(self):
         """The recorder counts the steps; only remedies want to know."""
@@ -273,6 +287,7 @@ class Trial:
             if self.loaded_pid == os.getpid() and not self.is_measuring:
                 self.sync()
                 self.write(f"z {time.monotonic_ns()}")
+                self.write(f"v {self.n_calls}")
             cuda = self.cuda()
             if cuda and hasattr(cuda, "max_memory_reserved"):
                 self.once(f"g {cuda.max_memory_reserved()}")
@@ -375,10 +390,22 @@ class Trial:
             if getattr(module, "_compiled_call_impl", None) is None and self.changes(remedy):
                 self.where(remedy, "before this, once: " + write)
                 module.compile(**how)
+                self.count_compiled(module)
                 self.did(remedy)
                 self.before_end.append(lambda: compiler_notes(self))
             return True
         self.model.append(compile)
+
+    def count_compiled(self, module):
+        """Calls of what is compiled are no longer seen by the hooks, which torch.compile must not find."""
+        compiled, thread = module._compiled_call_impl, self.hooks._thread
+
+        def call(*args, **kwargs):
+            if not thread.forward:  # the first one is seen
+                self.on_call(module)
+            return compiled(*args, **kwargs)
+        if self.by_calls:
+            module._compiled_call_impl = call
 
     def caller(self):
         """The frame of the program that called, and whether no other package is in between."""
@@ -526,10 +553,12 @@ def _watch_exit(trial):
 
 def _model_seen(trial):
     def model(module):
+        trial.on_call(module)
         for function in list(trial.model):
             if trial.attempt(function, trial.model, module) and function in trial.model:
                 trial.model.remove(function)
-        if not trial.model:
+        # Calls count where there are no steps.
+        if not trial.model and not trial.by_calls and len(trial.times) > 1:
             trial.hooks.seen.model = None
     trial.hooks.seen.model = model
 
@@ -553,8 +582,7 @@ def _load_remedies(trial):
 
 def _load_all(trial):
     _load_remedies(trial)
-    if trial.model:
-        _model_seen(trial)
+    _model_seen(trial)
 
 
 def begin(hooks):

@@ -115,11 +115,11 @@ static void make_words(struct words *w, const struct lull_trial_how *how,
 {
 	*w = (struct words){ .is_own = true };
 	lull_str_addf(&w->folder, "%s/%u", how->folder, number);
-	snprintf(w->numbers, sizeof(w->numbers), "%llu,%llu,%llu,%llu",
+	snprintf(w->numbers, sizeof(w->numbers), "%llu,%llu,%llu,%llu,%d",
 		 (unsigned long long)warmup_of(how, change),
 		 (unsigned long long)(how->is_whole ? NEVER : how->n_steps),
 		 (unsigned long long)(how->is_whole ? NEVER : how->n_block),
-		 (unsigned long long)(how->is_whole ? 0 : how->most_ms));
+		 (unsigned long long)(how->is_whole ? 0 : how->most_ms), how->by_calls);
 	for (size_t i = 0; i < change->n; i++) {
 		const struct lull_remedy *r = change->remedies[i];
 		char *const *env = r->env.at;

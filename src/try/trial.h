@@ -39,6 +39,7 @@ struct lull_trial_how {
 	u64 n_warmup, n_steps, n_block;
 	u64 most_ms;   /* of measured steps, where the number of them may be less; 0: it is given */
 	bool is_long;  /* steps take long, so that remedies get no more of them for warm-up */
+	bool by_calls; /* of the model: they are the steps */
 	bool is_whole; /* the whole run is what is measured, until the program ends by itself */
 	bool has_start;	   /* and its start counts; else from where PyTorch is loaded */
 	bool may_be_whole; /* it is if the program has no steps; see lull_trial.is_whole */

@@ -31,6 +31,9 @@
 /* Runs that are left for the best candidates after all were screened. */
 #define LAST_RUNS 3
 
+/* Calls of the model that a program without steps has besides those that are measured. */
+#define SPARE_CALLS 20
+
 /* Remedies that are tried together at most. */
 #define MOST_TOGETHER 4
 
@@ -573,6 +576,37 @@ static int say_failure(const struct lull_trial *trial, struct lull_err *err)
 			 trial->status, colon, trial->words, name);
 }
 
+static void forget_base(struct lull_try *t)
+{
+	release_entry(&t->base);
+	t->base = (struct lull_try_entry){ .remedies = NULL };
+	t->values.n = 0;
+	t->firm.n = 0;
+}
+
+/*
+ * The program has no steps, so the whole run was measured. Calls of its model say more, if there
+ * are enough: in a whole run, the warm-up of a compiler counts.
+ */
+static int run_by_calls(struct lull_try *t, bool *is_out, struct lull_err *err)
+{
+	const u64 least = t->how.n_warmup + t->how.n_steps + SPARE_CALLS;
+
+	if (*is_out || !t->base.last.is_whole || t->base.last.seen.n_calls < least)
+		return LULL_OK;
+	for (int i = 0; i < 2; i++) {
+		/* Without success, as before. */
+		t->how.by_calls = !i;
+		t->how.may_be_whole = i;
+		forget_base(t);
+		if (run_entry(t, &t->base, 0, is_out, err))
+			return err->code;
+		if (!*is_out || is_stopped)
+			break;
+	}
+	return LULL_OK;
+}
+
 /* The program as it is, once: it must work and have steps. */
 static int run_base(struct lull_try *t, struct lull_err *err)
 {
@@ -582,7 +616,7 @@ static int run_base(struct lull_try *t, struct lull_err *err)
 	u64 n;
 
 	t->how.may_be_whole = true;
-	if (run_entry(t, e, 0, &is_out, err))
+	if (run_entry(t, e, 0, &is_out, err) || run_by_calls(t, &is_out, err))
 		return err->code;
 	t->how.may_be_whole = false;
 	t->how.is_whole |= trial->is_whole;

@@ -169,6 +169,9 @@ static void read_line(struct lull_try_seen *own, struct lull_try_seen *all, cons
 	case 'z':
 		own->over_ns = number(text);
 		break;
+	case 'v':
+		own->n_calls = number(text);
+		break;
 	case 'b':
 		add_block(own, text);
 		break;
@@ -234,6 +237,7 @@ static void take(struct lull_try_seen *s, struct lull_try_seen *own)
 	s->began_ns = own->began_ns;
 	s->loaded_ns = own->loaded_ns;
 	s->over_ns = own->over_ns;
+	s->n_calls = own->n_calls;
 	s->has_loss = own->has_loss;
 	s->has_ended = own->has_ended;
 	s->is_python = own->is_python;

@@ -24,6 +24,7 @@ struct lull_try_seen {
 	u64 loaded_ns;		/* PyTorch; 0: it was not */
 	u64 over_ns;		/* a program that was not measured has ended; 0: not so */
 	u64 n_measured;		/* steps */
+	u64 n_calls;		/* of the model, where there are no steps */
 	struct lull_vec steps;	/* f64: ns a step, one for each block */
 	struct lull_vec values; /* f64: losses, or sums of outputs */
 	bool has_loss;

@@ -101,7 +101,7 @@ static void make_command(const struct lull_try *t, const char *path, struct lull
 	add_word(argv, "lull");
 	add_word(argv, "profile");
 	add_word(argv, "-q");
-	if (!t->how.is_whole && !t->options->client)
+	if (!t->how.is_whole && !t->how.by_calls && !t->options->client)
 		add_word(argv, steps);
 	add_word(argv, "-o");
 	add_word(argv, path);

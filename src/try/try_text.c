@@ -145,7 +145,9 @@ static void print_entry(const struct lull_try *t, const struct lull_try_entry *e
 /* What is measured. */
 static const char *unit(const struct lull_try *t)
 {
-	return t->options->client ? "request" : t->how.is_whole ? "run" : "step";
+	if (t->options->client)
+		return "request";
+	return t->how.is_whole ? "run" : t->how.by_calls ? "call" : "step";
 }
 
 static void print_base(const struct lull_try *t, FILE *to)
@@ -246,6 +248,10 @@ static void print_notes(const struct lull_try *t, FILE *to, int width)
 		lull_term_say(to, 0, width,
 			      "The budget is spent; --budget gives more time, --only fewer "
 			      "remedies.");
+	if (t->how.by_calls)
+		lull_term_say(to, 0, width,
+			      "No steps were found, so calls of the model are compared, each with "
+			      "what comes before the next.");
 	if (t->how.is_whole && !t->how.has_start)
 		lull_term_say(
 			to, 0, width,

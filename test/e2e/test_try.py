@@ -592,6 +592,9 @@ class Written(Case):
 class Stepless(Case):
     """Programs of PyTorch whose loops call nothing that the hooks know: whole runs are compared, less their start."""
 
+    # As denoise_sampler.py of the corpus: a model that is called many times.
+    CALLS = LOOP.replace("    loss.backward()\n    opt.step()\n", "").replace("for i, batch in enumerate(loader):", "for batch in range(400):")
+
     # As block_norms.py of the corpus: operators alone.
     LOOP = """
 import os, sys
@@ -627,6 +630,28 @@ print('mean', os.environ.get('MEAN', 0.5))
         script = LOOP.replace("    loss.backward()\n    opt.step()\n", "").replace("for i, batch in enumerate(loader):", "for batch in range(9):")
         found = self.try_it(script, "--only", "compile")
         self.assertEqual((found["steps"], found["baseline"]["step_ns"], found["tried"][0]["step_ns"]), (0, 54e6, 9e6))
+
+    def test_calls_of_the_model_are_steps(self):
+        # A compiler that takes a minute at the first call would hide what it brings in a whole run.
+        script = self.CALLS.replace("model.weights", "compile = model.compile\nmodel.compile = lambda **how: (torch._clock.spend(60000), compile(**how))\n"
+                                    "model.weights")
+        found = self.try_it(script, "--only", "compile,compile-graphs,no-gc")
+        self.assertEqual((found["steps"], found["baseline"]["step_ns"]), (40, 6e6))
+        self.assertEqual([(e["verdict"], e["step_ns"]) for e in found["tried"]], [("gain", 1e6), ("gain", 0.5e6), ("none", 6e6)])
+        self.assertEqual(found["tried"][0]["difference"], 0)
+        text = self.run_try(self.CALLS, "-q", "--only", "compile").stdout
+        self.assertIn("6.00 ms a call   (2 runs of 40 calls", text)
+        self.assertIn("No steps were found, so calls of the model are compared, each with what comes before the next.", " ".join(text.split()))
+
+    def test_of_two_models_the_first_counts(self):
+        script = self.CALLS.replace("for batch", "other = Model()\nother.weights = model.weights\nfor batch") + "    other(batch)\n"
+        found = self.try_it(script, "--only", "compile")
+        self.assertEqual((found["baseline"]["step_ns"], found["tried"][0]["step_ns"]), (12e6, 7e6))
+
+    def test_a_loop_that_goes_on_after_sys_exit(self):
+        script = self.CALLS.replace("    loss = model(batch)\n", "    try:\n        loss = model(batch)\n    except BaseException:\n        pass\n")
+        found = self.try_it(script, "--only", "compile")
+        self.assertEqual((found["steps"], found["tried"][0]["step_ns"]), (40, 1e6))
 
     def test_with_steps_nothing_changes(self):
         # A remedy with which the program ends without a step has failed.
