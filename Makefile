@@ -244,7 +244,7 @@ GCC := $(if $(findstring clang,$(CC)),gcc,$(CC))
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches change_guest cuda_objects part/libsim_client.so part/libneighbour.so marks lively tour family static_guest \
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches change_guest unmarked_guest cuda_objects part/libsim_client.so part/libneighbour.so marks lively tour family static_guest \
 	split_guest split_guest_fp loop_guest lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw nvtx_late_own $(if $(HAS_NVTX),nvtx_client nvtx_late))
 # Guests are programs of strangers: they show their symbols, and are no libraries unless they say so.
 E2E_FLAGS = $(filter-out $(SANFLAGS) $(PIC),$(CFLAGS_ALL)) -iquote test -iquote include \
@@ -411,7 +411,7 @@ need/e2e/loggers: $(BUILD)/npm/package-lock.json
 need/e2e/fleet need/e2e/mcp: sim $(BUILD)/examples/train_cuda $(BUILD)/npm/package-lock.json
 need/e2e/part: sim
 need/e2e/duty need/e2e/metrics need/e2e/recipes need/e2e/try: sim $(BUILD)/examples/train_cuda
-need/e2e/try: $(BUILD)/e2e/change_guest $(BUILD)/e2e/part/lazy/libcuda.so.1
+need/e2e/try: sim $(BUILD)/e2e/change_guest $(BUILD)/e2e/unmarked_guest $(BUILD)/e2e/part/lazy/libcuda.so.1
 need/e2e/job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 need/e2e/kernel need/e2e/trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 need/e2e/odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest

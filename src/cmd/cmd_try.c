@@ -22,8 +22,7 @@
 /* What a shell reports for a command that ^C has ended. */
 #define INTERRUPTED 130
 
-/* Steps of a run, unless the user says how many. */
-#define N_STEPS	  40
+/* The user has not said how many steps. */
 #define NOT_GIVEN UINT64_MAX
 
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
@@ -86,6 +85,8 @@ static const struct lull_property document[] = {
 	{ "tried", "array", "what was tried", entry_members },
 	{ "best", "integer|null", "index of the best in `tried`; null if nothing gains", NULL },
 	{ "chosen_by", "string|null", "how remedies were chosen", NULL },
+	{ "steps_by", "string|null",
+	  "what a step is, where the program marks none: a sentence; null if it does", NULL },
 	{ "noise", "number", "of runs of the baseline: standard deviation over mean", NULL },
 	{ "loss_drift", "number", "largest difference of losses between runs of the baseline",
 	  NULL },
@@ -196,7 +197,7 @@ static int run(struct words *w, char **argv, struct lull_err *err)
 		return lull_fail(err, LULL_E_USAGE, "--steps: 1 or more");
 	w->o.is_timed = w->o.n_steps == NOT_GIVEN;
 	if (w->o.is_timed)
-		w->o.n_steps = N_STEPS;
+		w->o.n_steps = LULL_TRY_STEPS;
 	if (w->budget && lull_duration_parse(w->budget, &w->o.budget_ns, err))
 		return lull_err_wrap(err, "--budget");
 	if (check_outputs(w, err))

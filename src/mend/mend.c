@@ -28,6 +28,9 @@
 
 #define NON_BLOCKING 1u
 
+/* What a call of calls.def means by the default stream. */
+enum stream { LEGACY, PER_THREAD, ANY };
+
 static const char *const names[] = {
 	[LULL_MEND_POOL] = "alloc-pool", [LULL_MEND_STAGED] = "staged-copies",
 	[LULL_MEND_SPIN] = "spin-waits", [LULL_MEND_BLOCKING] = "blocking-waits",
@@ -78,9 +81,14 @@ static void find_driver(void)
 #define USED(name, params)                                   \
 	*(void **)&state.driver.name = find(library, #name); \
 	state.has_driver = state.has_driver && state.driver.name;
+#define COUNTED(what, name, base, since, stream, params, args) \
+	*(void **)&state.driver.name = find(library, #name);
 #include "mend/calls.def"
 #undef CALL
 #undef USED
+#undef COUNTED
+	state.has_driver = state.has_driver && state.driver.cuEventSynchronize &&
+			   state.driver.cuStreamSynchronize;
 	*(void **)&state.get_address = find(library, "cuGetProcAddress_v2");
 	*(void **)&state.get_address_old = find(library, "cuGetProcAddress");
 }
@@ -89,6 +97,12 @@ const struct lull_driver *lull_mend_driver(void)
 {
 	pthread_once(&state.once, find_driver);
 	return state.has_driver ? &state.driver : NULL;
+}
+
+const struct lull_driver *lull_mend_calls(void)
+{
+	pthread_once(&state.once, find_driver);
+	return &state.driver;
 }
 
 /* ---- what is wanted, and what was done ---- */
@@ -165,10 +179,12 @@ void *const *lull_mend_streams(size_t *n)
 
 /* ---- calls of the program ---- */
 
-#define CALL(name, base, params, args) MEND_EXPORT int name params;
+#define CALL(name, base, params, args)			       MEND_EXPORT int name params;
+#define COUNTED(what, name, base, since, stream, params, args) MEND_EXPORT int name params;
 #define USED(name, params)
 #include "mend/calls.def"
 #undef CALL
+#undef COUNTED
 #undef USED
 
 #define DRIVER_OR_FAIL                                    \
@@ -202,6 +218,7 @@ MEND_EXPORT int cuMemFree_v2(u64 at)
 MEND_EXPORT int cuMemcpyHtoD_v2(u64 to, const void *from, size_t bytes)
 {
 	DRIVER_OR_FAIL;
+	lull_count(LULL_COUNTED_COPY);
 	return lull_mend_wants(LULL_MEND_STAGED) ? lull_staged_copy(d, to, from, bytes, NULL, false)
 						 : d->cuMemcpyHtoD_v2(to, from, bytes);
 }
@@ -209,6 +226,7 @@ MEND_EXPORT int cuMemcpyHtoD_v2(u64 to, const void *from, size_t bytes)
 MEND_EXPORT int cuMemcpyHtoDAsync_v2(u64 to, const void *from, size_t bytes, void *stream)
 {
 	DRIVER_OR_FAIL;
+	lull_count(LULL_COUNTED_COPY);
 	return lull_mend_wants(LULL_MEND_STAGED)
 		       ? lull_staged_copy(d, to, from, bytes, stream, true)
 		       : d->cuMemcpyHtoDAsync_v2(to, from, bytes, stream);
@@ -259,6 +277,24 @@ MEND_EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 	return d->cuDevicePrimaryCtxRelease_v2(device);
 }
 
+/* Those that are counted. */
+#define COUNTED(what, name, base, since, stream, params, args)   \
+	MEND_EXPORT int name params                              \
+	{                                                        \
+		const struct lull_driver *d = lull_mend_calls(); \
+                                                                 \
+		if (!d->name)                                    \
+			return LULL_CUDA_NO_DRIVER;              \
+		lull_count(LULL_COUNTED_##what);                 \
+		return d->name args;                             \
+	}
+#define CALL(name, base, params, args)
+#define USED(name, params)
+#include "mend/calls.def"
+#undef CALL
+#undef COUNTED
+#undef USED
+
 /* ---- ways to find them ---- */
 
 /* Our function in place of the driver's of this name; NULL if we have none. */
@@ -267,28 +303,64 @@ static void *by_symbol(const char *name)
 #define CALL(symbol, base, params, args) \
 	if (strcmp(name, #symbol) == 0)  \
 		return (void *)symbol;
-#define USED(symbol, params)
-#include "mend/calls.def"
-#undef CALL
-#undef USED
-	return NULL;
-}
-
-/* The same for names without a version. */
-static void *by_base(const char *name, int version, u64 flags)
-{
-	bool is_copy = strncmp(name, "cuMemcpy", 8) == 0;
-
-	if (version < V2_SINCE || (is_copy && flags & PER_THREAD_STREAM))
-		return NULL;
-#define CALL(symbol, base, params, args) \
-	if (strcmp(name, base) == 0)     \
+#define COUNTED(what, symbol, base, since, stream, params, args) \
+	if (lull_count_is_on() && strcmp(name, #symbol) == 0)    \
 		return (void *)symbol;
 #define USED(symbol, params)
 #include "mend/calls.def"
 #undef CALL
+#undef COUNTED
 #undef USED
 	return NULL;
+}
+
+/* Whether cuGetProcAddress() with these flags means a call whose default stream is this. */
+static bool fits(enum stream stream, u64 flags)
+{
+	return stream == ANY || (stream == PER_THREAD) == !!(flags & PER_THREAD_STREAM);
+}
+
+/* The same for names without a version, of calls that are counted. */
+static void *by_base_counted(const char *name, int version, u64 flags)
+{
+#define COUNTED(what, symbol, base, since, stream, params, args)                    \
+	if (strcmp(name, base) == 0 && version >= (since) && fits(stream, flags) && \
+	    state.driver.symbol)                                                    \
+		return (void *)symbol;
+#define CALL(symbol, base, params, args)
+#define USED(symbol, params)
+#include "mend/calls.def"
+#undef CALL
+#undef COUNTED
+#undef USED
+	return NULL;
+}
+
+/* The same for calls that may be changed. */
+static void *by_base(const char *name, int version, u64 flags)
+{
+	bool is_copy = strncmp(name, "cuMemcpy", 8) == 0;
+
+	if (version < V2_SINCE || !state.has_driver || (is_copy && flags & PER_THREAD_STREAM))
+		return NULL;
+#define CALL(symbol, base, params, args) \
+	if (strcmp(name, base) == 0)     \
+		return (void *)symbol;
+#define COUNTED(what, symbol, base, since, stream, params, args)
+#define USED(symbol, params)
+#include "mend/calls.def"
+#undef CALL
+#undef COUNTED
+#undef USED
+	return NULL;
+}
+
+/* Our function in place of what cuGetProcAddress() gives; NULL if we have none. */
+static void *by_address(const char *name, int version, u64 flags)
+{
+	void *ours = by_base(name, version, flags);
+
+	return ours || !lull_count_is_on() ? ours : by_base_counted(name, version, flags);
 }
 
 static int get_address(const char *name, void **found, int version, u64 flags, int *status)
@@ -300,7 +372,7 @@ static int get_address(const char *name, void **found, int version, u64 flags, i
 	if (!state.get_address)
 		return LULL_CUDA_NO_DRIVER;
 	result = state.get_address(name, found, version, flags, status);
-	ours = !result && *found && state.has_driver ? by_base(name, version, flags) : NULL;
+	ours = !result && *found ? by_address(name, version, flags) : NULL;
 	if (!result && *found && strcmp(name, "cuGetProcAddress") == 0 && version >= 12000)
 		ours = (void *)get_address;
 	if (ours)
@@ -317,7 +389,7 @@ static int get_address_old(const char *name, void **found, int version, u64 flag
 	if (!state.get_address_old)
 		return LULL_CUDA_NO_DRIVER;
 	result = state.get_address_old(name, found, version, flags);
-	ours = !result && *found && state.has_driver ? by_base(name, version, flags) : NULL;
+	ours = !result && *found ? by_address(name, version, flags) : NULL;
 	if (ours)
 		*found = ours;
 	return result;
@@ -333,9 +405,9 @@ __attribute__((noinline)) static void *replace(void *handle, const char *name)
 	ours = strcmp(name, "cuGetProcAddress_v2") == 0 ? (void *)get_address
 	       : strcmp(name, "cuGetProcAddress") == 0	? (void *)get_address_old
 							: by_symbol(name);
-	if (!ours || !real_dlsym()(handle, name) || !lull_mend_driver())
+	if (!ours || !real_dlsym()(handle, name))
 		return NULL;
-	return ours;
+	return lull_mend_driver() || lull_count_is_on() ? ours : NULL;
 }
 
 MEND_EXPORT void *dlsym(void *handle, const char *name)

@@ -1,7 +1,8 @@
 /*
  * mend - changes that `lull try` puts into any CUDA program, from a preloaded library.
  *
- * liblull-mend.so is only loaded by `lull try`, and only with a remedy that has a line `mend:`.
+ * liblull-mend.so is only loaded by `lull try`: with a remedy that has a line `mend:`, and into a
+ * program that marks no steps, whose calls are counted then (count.c).
  * LULL_MEND names the changes, with commas between them. It stands in front of a few calls of the
  * driver (calls.def), however the program finds them: linked, by dlsym(), or by
  * cuGetProcAddress(), as all versions of the CUDA runtime do.
@@ -27,6 +28,15 @@ enum lull_mend {
 	LULL_MEND_COUNT,
 };
 
+/* What can be counted, in the words of calls.def. */
+enum lull_counted {
+	LULL_COUNTED_LAUNCH,
+	LULL_COUNTED_COPY,
+	LULL_COUNTED_WAIT,
+	LULL_COUNTED_CAPTURE,  /* a stream starts to be captured: */
+	LULL_COUNTED_CAPTURED, /* no step until it is not any more */
+};
+
 #define LULL_CUDA_OK		0
 #define LULL_CUDA_OUT_OF_MEMORY 2
 #define LULL_CUDA_NO_DRIVER	100
@@ -35,13 +45,25 @@ enum lull_mend {
 struct lull_driver {
 #define CALL(name, base, params, args) int(*name) params;
 #define USED(name, params)	       int(*name) params;
+/* May be NULL, but for those that we use. */
+#define COUNTED(what, name, base, since, stream, params, args) int(*name) params;
 #include "mend/calls.def"
 #undef CALL
 #undef USED
+#undef COUNTED
 };
 
 /* NULL if there is no driver, or one that lacks a call that we need. */
 const struct lull_driver *lull_mend_driver(void);
+
+/* The driver's own calls, as far as it has them. */
+const struct lull_driver *lull_mend_calls(void);
+
+/* The program makes such a call: a step may start with it (count.c). */
+void lull_count(enum lull_counted what);
+
+/* Whether calls are counted at all. */
+bool lull_count_is_on(void);
 
 /* Whether the user wants this change. */
 bool lull_mend_wants(enum lull_mend mend);

@@ -161,10 +161,12 @@ static void make_env(struct lull_vec *env, const struct lull_trial_how *how,
 		struct lull_str preload = LULL_STR_INIT;
 
 		lull_str_puts(&preload, how->agent);
-		if (w->changes.len) {
+		if (w->changes.len)
 			set_var(env, "LULL_MEND", w->changes.at);
+		if (how->count)
+			set_var(env, "LULL_TRY_COUNT", how->count);
+		if (w->changes.len || how->count)
 			lull_str_addf(&preload, ":%s", how->mend);
-		}
 		put_front(env, "LD_PRELOAD", preload.at);
 		lull_str_release(&preload);
 	}
@@ -179,7 +181,7 @@ struct run {
 	u64 ended_ns;	       /* when all steps were seen; 0: not yet */
 	u64 sent_ns;	       /* SIGTERM; 0: not yet */
 	u64 n_bytes;
-	bool has_hung, is_stopped;
+	bool has_hung, is_stopped, is_cut;
 	int wait_status;
 	u64 rss_bytes;
 	struct lull_warm_offer offer;
@@ -284,14 +286,16 @@ static void look(struct run *r, const struct lull_trial_how *how, const char *fo
 	lull_try_seen_release(&seen);
 	if (*how->is_stopped) {
 		r->is_stopped = true;
-	} else if (!r->ended_ns && !r->has_hung) {
+	} else if (!r->ended_ns && !r->has_hung && !r->is_cut) {
 		f64 quiet_s = (f64)(now_ns - r->last_ns) / 1e9;
 		f64 whole_s = (f64)(now_ns - r->began_ns) / 1e9;
 
 		r->has_hung = quiet_s > how->limit_s + limit_s ||
 			      (how->most_s > 0 && whole_s > how->most_s + limit_s);
+		r->is_cut = !r->has_hung && how->unmarked_s > 0 && !r->n_bytes &&
+			    whole_s > how->unmarked_s;
 	}
-	if (r->is_stopped || r->has_hung ||
+	if (r->is_stopped || r->has_hung || r->is_cut ||
 	    (r->ended_ns && (how->agent || now_ns > r->ended_ns + GRACE_NS)))
 		end(r, now_ns);
 }
@@ -502,12 +506,15 @@ static void judge(struct lull_trial *t, const struct run *r, bool is_whole)
 	t->rss_bytes = r->rss_bytes;
 	t->is_forked = r->is_forked;
 	t->once_ns = r->once_ns;
+	t->is_cut = r->is_cut;
 	if (t->seen.has_ended)
 		t->end = LULL_TRIAL_DONE;
 	else if (r->is_stopped)
 		t->end = LULL_TRIAL_STOPPED;
 	else if (r->has_hung)
 		t->end = LULL_TRIAL_HUNG;
+	else if (r->is_cut)
+		t->end = LULL_TRIAL_FEW_STEPS;
 	else if (t->status)
 		t->end = LULL_TRIAL_FAILED;
 	else

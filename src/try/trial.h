@@ -33,8 +33,9 @@ struct lull_trial_how {
 	const char *folder; /* of all runs */
 	const char *python; /* our package */
 	const char *agent;  /* preloaded; NULL: the program is Python */
-	const char *mend;   /* liblull-mend.so, for remedies that name a change */
-	const char *asks;   /* files that a recording asks, with ":" between them; NULL: none */
+	const char *mend;   /* liblull-mend.so, for remedies that name a change, and for `count` */
+	const char *count; /* what makes a step, as LULL_TRY_COUNT (mend/count.c); NULL: marks do */
+	const char *asks;  /* files that a recording asks, with ":" between them; NULL: none */
 	struct lull_warms *warms;
 	u64 n_warmup, n_steps, n_block;
 	u64 most_ms;   /* of measured steps, where the number of them may be less; 0: it is given */
@@ -44,6 +45,7 @@ struct lull_trial_how {
 	bool has_start;	   /* and its start counts; else from where PyTorch is loaded */
 	bool may_be_whole; /* it is if the program has no steps; see lull_trial.is_whole */
 	f64 limit_s;	   /* without a sign of life */
+	f64 unmarked_s;	   /* a run without a step for so long is cut: it marks none; 0: never */
 	f64 most_s;	   /* of a whole run; 0: no limit */
 	volatile sig_atomic_t *is_stopped;
 };
@@ -58,6 +60,7 @@ struct lull_trial {
 	u64 rss_bytes;	 /* peak of its largest process */
 	bool has_output; /* its values are numbers that it wrote to standard output */
 	bool is_whole;	 /* it has no steps, so all of it after its start was measured */
+	bool is_cut;	 /* it has marked no step for unmarked_s, and was ended */
 	bool is_forked;	 /* from a process that had its imports (warm.h) */
 	char words[320]; /* the last line it wrote to standard error; "" if none */
 };

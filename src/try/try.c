@@ -31,9 +31,6 @@
 /* Runs that are left for the best candidates after all were screened. */
 #define LAST_RUNS 3
 
-/* Calls of the model that a program without steps has besides those that are measured. */
-#define SPARE_CALLS 20
-
 /* Remedies that are tried together at most. */
 #define MOST_TOGETHER 4
 
@@ -127,7 +124,9 @@ void lull_try_release(struct lull_try *t)
 	lull_str_release(&t->agent);
 	lull_str_release(&t->python);
 	lull_str_release(&t->mend);
-	lull_str_release(&t->requests);
+	lull_str_release(&t->recorded);
+	lull_str_release(&t->steps_by);
+	lull_str_release(&t->count);
 	if (t->folder.len)
 		remove_tree(t->folder.at);
 	lull_str_release(&t->folder);
@@ -220,12 +219,8 @@ static void keep_values(struct lull_try *t, const struct lull_trial *trial)
 	t->n_measured = trial->seen.n_measured;
 }
 
-/*
- * Run an entry once. *is_out: it does not run again. A failure is that of the command, not of the
- * program.
- */
-static int run_entry(struct lull_try *t, struct lull_try_entry *e, u32 n_left, bool *is_out,
-		     struct lull_err *err)
+int lull_try_run_entry(struct lull_try *t, struct lull_try_entry *e, u32 n_left, bool *is_out,
+		       struct lull_err *err)
 {
 	const struct lull_trial_change change = { e->remedies, e->n };
 	struct lull_trial trial;
@@ -344,7 +339,7 @@ static int hold(struct lull_try *t, struct lull_contest *c, const size_t *entrie
 			lull_contest_drop(c, (size_t)side);
 			continue;
 		}
-		rc = run_entry(t, e, lull_contest_left(c), &is_out, err);
+		rc = lull_try_run_entry(t, e, lull_contest_left(c), &is_out, err);
 		if (rc || is_stopped)
 			continue;
 		if (!is_out)
@@ -432,6 +427,15 @@ static int largest(const struct lull_try *t, size_t n, const bool *taken)
 		if (!taken[i] && is_gain(entry(t, i)) &&
 		    (best < 0 || entry(t, i)->gain.ratio > entry(t, (size_t)best)->gain.ratio))
 			best = (int)i;
+	return best;
+}
+
+int lull_try_largest(const struct lull_try *t)
+{
+	bool *taken = lull_alloc(t->entries.n + 1, sizeof(*taken));
+	int best = largest(t, t->entries.n, taken);
+
+	free(taken);
 	return best;
 }
 
@@ -557,96 +561,12 @@ static int try_all(struct lull_try *t, struct lull_err *err)
 
 /* ---- before ---- */
 
-/* The program fails as it is. It is not to blame if it misses a file that we keep elsewhere. */
-static int say_failure(const struct lull_trial *trial, struct lull_err *err)
-{
-	const struct lull_vec *kept = &trial->seen.kept;
-	const char *colon = *trial->words ? ": " : "", *name;
-
-	if (!kept->n)
-		return lull_fail(err, LULL_E_IO,
-				 "the program fails by itself, with status %d%s%.300s",
-				 trial->status, colon, trial->words);
-	name = *(char *const *)kept->at;
-	if (strrchr(name, '/'))
-		name = strrchr(name, '/') + 1;
-	return lull_fail(err, LULL_E_IO,
-			 "the program fails with status %d%s%.300s; files that it saves are in a "
-			 "scratch folder meanwhile (%.60s), which may be why",
-			 trial->status, colon, trial->words, name);
-}
-
-static void forget_base(struct lull_try *t)
+void lull_try_forget_base(struct lull_try *t)
 {
 	release_entry(&t->base);
 	t->base = (struct lull_try_entry){ .remedies = NULL };
 	t->values.n = 0;
 	t->firm.n = 0;
-}
-
-/*
- * The program has no steps, so the whole run was measured. Calls of its model say more, if there
- * are enough: in a whole run, the warm-up of a compiler counts.
- */
-static int run_by_calls(struct lull_try *t, bool *is_out, struct lull_err *err)
-{
-	const u64 least = t->how.n_warmup + t->how.n_steps + SPARE_CALLS;
-
-	if (*is_out || !t->base.last.is_whole || t->base.last.seen.n_calls < least)
-		return LULL_OK;
-	for (int i = 0; i < 2; i++) {
-		/* Without success, as before. */
-		t->how.by_calls = !i;
-		t->how.may_be_whole = i;
-		forget_base(t);
-		if (run_entry(t, &t->base, 0, is_out, err))
-			return err->code;
-		if (!*is_out || is_stopped)
-			break;
-	}
-	return LULL_OK;
-}
-
-/* The program as it is, once: it must work and have steps. */
-static int run_base(struct lull_try *t, struct lull_err *err)
-{
-	struct lull_try_entry *e = &t->base;
-	const struct lull_trial *trial = &e->last;
-	bool is_out;
-	u64 n;
-
-	t->how.may_be_whole = true;
-	if (run_entry(t, e, 0, &is_out, err) || run_by_calls(t, &is_out, err))
-		return err->code;
-	t->how.may_be_whole = false;
-	t->how.is_whole |= trial->is_whole;
-	if (is_stopped)
-		return lull_fail(err, LULL_E_UNSUPPORTED, "stopped before anything was measured");
-	lull_try_settle_steps(t);
-	if (!is_out)
-		return LULL_OK;
-	if (t->options->client)
-		return lull_fail(err, LULL_E_IO, "no requests could be measured: %.300s",
-				 trial->words);
-	if (trial->end == LULL_TRIAL_FAILED)
-		return say_failure(trial, err);
-	n = trial->seen.n_steps + trial->seen.n_measured;
-	if (!n)
-		return lull_fail(
-			err, LULL_E_UNSUPPORTED,
-			"no steps found%s; a program of PyTorch shows them by itself, others mark "
-			"them with lull_step() or lull.step(); --whole compares whole runs",
-			trial->end == LULL_TRIAL_HUNG ? " before the time limit of --timeout" : "");
-	if (trial->end == LULL_TRIAL_HUNG)
-		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "the program made no progress for %.0f s; --timeout gives it more",
-				 t->how.limit_s);
-	return lull_fail(
-		err, LULL_E_UNSUPPORTED,
-		"the program ended after %llu step%s; %llu for warm-up and %llu to measure "
-		"are wanted (--warmup, --steps)",
-		(unsigned long long)n, n == 1 ? "" : "s", (unsigned long long)t->how.n_warmup,
-		(unsigned long long)t->how.n_steps);
 }
 
 /* A budget must be enough for one remedy. */
@@ -680,14 +600,17 @@ static int try_it(struct lull_try *t, struct lull_err *err)
 	if (lull_try_prepare(t, err) || make_folder(t, err))
 		return err->code;
 	t->how.folder = t->folder.at;
-	if (!t->options->is_dry && (run_base(t, err) || check_budget(t, err)))
+	if (!t->options->is_dry && (lull_try_run_base(t, err) || check_budget(t, err)))
 		return err->code;
 	if (lull_try_choose(t, err))
 		return err->code;
 	if (t->options->is_dry)
 		return LULL_OK;
 	t->how.most_s = SLOWNESS * (f64)t->base.last.wall_ns / 1e9 + t->how.limit_s;
-	return try_all(t, err);
+	if (try_all(t, err))
+		return err->code;
+	lull_try_check_results(t);
+	return LULL_OK;
 }
 
 int lull_try_run(struct lull_try *t, struct lull_err *err)

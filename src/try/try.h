@@ -8,7 +8,8 @@
  *	t.best					(index of the best, or -1: nothing gains)
  *	lull_try_release(&t);
  *
- * What it does:  one run of the program as it is; a choice of remedies, from `lull why` on a short
+ * What it does:  one run of the program as it is, and if it marks no steps, a search for its loop
+ *                (try_loop.c); a choice of remedies, from `lull why` on a short
  *                recording (try_choose.c); all of them by turns (contest.h); then the good ones
  *                together, as long as that gains.
  * Correctness:   losses of the first steps are compared with those of the program as it is. A
@@ -29,6 +30,9 @@
 #include "try/contest.h"
 #include "try/remedy.h"
 #include "try/trial.h"
+
+/* Measured in each run, unless the user gives a number. */
+#define LULL_TRY_STEPS 40
 
 struct lull_try_options {
 	char **argv;
@@ -95,10 +99,14 @@ struct lull_try {
 	u32 n_forked; /* that needed no import of PyTorch */
 	bool is_stopped, is_over_budget;
 	struct lull_str chosen_by; /* how remedies were chosen, as a sentence */
+	struct lull_str steps_by;  /* what a step is where the program marks none, as a sentence */
 	/* Private. */
 	struct lull_vec values; /* f64: losses of the first run of the program as it is */
 	struct lull_vec firm;	/* bool: numbers of its output that are the same in all its runs */
-	struct lull_str requests; /* the last recording of a server */
+	struct lull_str recorded; /* a recording that exists already: of a server, or of a loop */
+	struct lull_str count;	  /* what is counted; how.count */
+	u64 ran_ns;		  /* a run without steps: until its end, or until it was cut */
+	bool is_unmarked, is_cut; /* its steps are found; that run was cut */
 	struct lull_str folder, agent, python, mend;
 	struct lull_trial_how how;
 	struct lull_warms warms;

@@ -296,11 +296,17 @@ int lull_try_choose(struct lull_try *t, struct lull_err *err)
 	if (t->entries.n || t->options->only.n)
 		return LULL_OK;
 	lull_try_seen_init(&seen);
-	if (t->requests.len) {
-		lull_str_puts(&path, t->requests.at);
+	if (t->recorded.len) {
+		lull_str_puts(&path, t->recorded.at);
 	} else {
 		lull_str_addf(&path, "%s/choose.lull", t->folder.at);
 		record(t, path.at, &seen, &why);
+		/* --dry-run has not run it: perhaps it marks no steps. */
+		if (why.code && t->how.agent && t->options->is_dry) {
+			t->is_unmarked = true;
+			why.code = LULL_OK;
+			record(t, path.at, &seen, &why);
+		}
 	}
 	if (why.code || lull_import_open(path.at, &r, &why)) {
 		const struct known k = { .seen = &seen };

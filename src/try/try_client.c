@@ -126,8 +126,8 @@ int lull_try_serve(struct lull_try *t, struct lull_trial *trial,
 		trial->end = LULL_TRIAL_STOPPED;
 	else if (!is_answered && !why.code)
 		lull_fail(&why, LULL_E_IO, "the client does not succeed");
-	lull_str_clear(&t->requests);
-	lull_str_puts(&t->requests, path.at);
+	lull_str_clear(&t->recorded);
+	lull_str_puts(&t->recorded, path.at);
 	snprintf(trial->words, sizeof(trial->words), "%.*s", (int)sizeof(trial->words) - 1,
 		 why.msg);
 	trial->status = trial->end == LULL_TRIAL_DONE ? 0 : 1;

@@ -4,6 +4,7 @@
 #ifndef LULL_TRY_TRY_INT_H
 #define LULL_TRY_TRY_INT_H
 
+#include "cause/subject.h"
 #include "try/try.h"
 
 /* A candidate of these remedies; returns its index. */
@@ -40,6 +41,57 @@ int lull_try_record(struct lull_try *t, const struct lull_trial_change *change, 
  */
 int lull_try_record_in(struct lull_try *t, const struct lull_trial_change *change, const char *path,
 		       const char *folder, bool *is_answered, struct lull_err *err);
+
+/* Whether a recording of a program that marks no steps has all of it, or only a part. */
+bool lull_try_records_all(const struct lull_try *t);
+
+/* Why there is no loop whose rounds could be counted. */
+struct lull_try_loop {
+	char why_not[200]; /* a phrase: "it has no loop ..." */
+	bool is_idle;	   /* nothing happens on a device */
+};
+
+/* Calls of a chain that repeat: nodes first .. first + n - 1, each like the one `period` later. */
+struct lull_try_repeat {
+	u32 first, n, period;
+};
+
+/* Whether the calls of the program repeat, at least so often (try_period.c). */
+bool lull_try_repeat(struct lull_try_repeat *found, const struct lull_subject *s, u32 least_rounds);
+
+/* After how many calls a row of them repeats; 0 if it does not, or not so often. */
+u32 lull_try_period(const u32 *calls, u32 n, u32 least_rounds);
+
+/*
+ * Record a program that marks no steps, and find what to count instead: sets t->how.count, or
+ * returns false (try_loop.c).
+ */
+bool lull_try_loop_find(struct lull_try *t, struct lull_try_loop *loop);
+
+/*
+ * Run an entry once. *is_out: it does not run again. A failure is that of the command, not of the
+ * program.
+ */
+int lull_try_run_entry(struct lull_try *t, struct lull_try_entry *e, u32 n_left, bool *is_out,
+		       struct lull_err *err);
+
+/* As if the program had not been run yet. */
+void lull_try_forget_base(struct lull_try *t);
+
+/*
+ * The program as it is, once: it must work, and have steps that are marked or found, or end by
+ * itself (try_base.c).
+ */
+int lull_try_run_base(struct lull_try *t, struct lull_err *err);
+
+/*
+ * If runs that end after their steps tell nothing about the results of the best, let it run to its
+ * end; one whose results differ is out, and the next one is the best (try_results.c).
+ */
+void lull_try_check_results(struct lull_try *t);
+
+/* The entry with the largest gain, or -1. */
+int lull_try_largest(const struct lull_try *t);
 
 /* Let the client ask the server, until it succeeds; false if it never does (try_client.c). */
 bool lull_try_attend(const struct lull_try *t, pid_t server, const char *folder);

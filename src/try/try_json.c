@@ -96,6 +96,7 @@ void lull_try_json(const struct lull_try *t, FILE *to)
 	else
 		lull_json_null(&j);
 	lull_json_key_text(&j, "chosen_by", t->chosen_by.len ? t->chosen_by.at : NULL);
+	lull_json_key_text(&j, "steps_by", t->steps_by.len ? t->steps_by.at : NULL);
 	lull_json_key_f64(&j, "noise", t->noise);
 	lull_json_key_f64(&j, "loss_drift", t->drift);
 	lull_json_key_u64(&j, "steps", t->how.is_whole ? 0 : t->n_measured);

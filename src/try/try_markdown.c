@@ -31,6 +31,8 @@ void lull_try_markdown(const struct lull_try *t, FILE *to)
 		(unsigned long long)t->n_measured, 100 * t->noise);
 	for (size_t i = 0; i < t->entries.n; i++)
 		write_row(lull_vec_get(&t->entries, i), to);
+	if (t->steps_by.len)
+		fprintf(to, "\n%s\n", t->steps_by.at);
 	if (best)
 		fprintf(to, "\n**Best: %s, %.2f x.**\n", lull_str_text(&best->name),
 			best->gain.ratio);

@@ -26,6 +26,10 @@
 #define LEAST_STEPS    6u
 #define RECORDED_NS    (8 * LULL_NS_PER_S)
 
+/* Of a program that marks no steps: all of it, or a part of one that runs longer. */
+#define LEAST_PART_S 20
+#define PART_S	     10
+
 /* How often we look for the report; how long a program may take to end after that. */
 #define LOOK_US 20000
 #define TERM_NS (10 * LULL_NS_PER_S)
@@ -91,18 +95,40 @@ static u32 recorded_steps(const struct lull_try *t)
 			 RECORDED_STEPS);
 }
 
+bool lull_try_records_all(const struct lull_try *t)
+{
+	return t->ran_ns && !t->is_cut && t->ran_ns <= LEAST_PART_S * LULL_NS_PER_S;
+}
+
+/*
+ * Which part is recorded. Steps that are only counted are none of a recording's: the agent may
+ * leave CUPTI at a step, and these start inside of a call of CUDA.
+ */
+static void add_part(const struct lull_try *t, struct lull_vec *argv)
+{
+	char words[96];
+
+	if (t->options->client || t->how.is_whole || t->how.by_calls)
+		return;
+	if (!t->is_unmarked) {
+		snprintf(words, sizeof(words), "--steps=skip=%llu,active=%u,repeat=1",
+			 (unsigned long long)t->how.n_warmup, recorded_steps(t));
+		add_word(argv, words);
+	} else if (!lull_try_records_all(t)) {
+		snprintf(words, sizeof(words), "--delay=%.1f", (f64)t->ran_ns / 2e9);
+		add_word(argv, words);
+		snprintf(words, sizeof(words), "--duration=%d", PART_S);
+		add_word(argv, words);
+	}
+}
+
 static void make_command(const struct lull_try *t, const char *path, struct lull_vec *argv)
 {
-	char steps[96];
-
 	lull_vec_init(argv, sizeof(char *));
-	snprintf(steps, sizeof(steps), "--steps=skip=%llu,active=%u,repeat=1",
-		 (unsigned long long)t->how.n_warmup, recorded_steps(t));
 	add_word(argv, "lull");
 	add_word(argv, "profile");
 	add_word(argv, "-q");
-	if (!t->how.is_whole && !t->how.by_calls && !t->options->client)
-		add_word(argv, steps);
+	add_part(t, argv);
 	add_word(argv, "-o");
 	add_word(argv, path);
 	for (char **word = t->options->argv; *word; word++)

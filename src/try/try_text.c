@@ -302,6 +302,8 @@ void lull_try_text(const struct lull_try *t, FILE *to, int width)
 {
 	if (t->chosen_by.len)
 		lull_term_say(to, 0, width, "%s", t->chosen_by.at);
+	if (t->steps_by.len)
+		lull_term_say(to, 0, width, "%s", t->steps_by.at);
 	if (t->options->is_dry) {
 		print_plan(t, to);
 		return;

@@ -1077,6 +1077,100 @@ class Simulated(Case):
         self.assertEqual(steps[0]["n"], 20)
 
 
+class Unmarked(Case):
+    """Programs in C that mark no steps: their loops are found in a recording, and their calls are counted in other runs."""
+    GUEST = os.path.join(BUILD, "e2e/unmarked_guest")
+
+    def run_guest(self, words, *options, status=0, env=()):
+        done = runner.run([LULL, "try", "-q", *options, *words], cwd=self.folder.name,
+                          env={**self.env(), "LD_LIBRARY_PATH": os.path.join(BUILD, "sim"), **dict(env)})
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertEqual(os.listdir(self.scratch), [])
+        return done
+
+    def try_guest(self, *words, options=()):
+        return json.loads(self.run_guest([self.GUEST, *words], "--format=json", *options).stdout)
+
+    def test_the_loop_is_found(self):
+        # Six launches a round, however the calls are found; three come before.
+        for way in ("dlsym", "address"):
+            found = self.try_guest(way, "alloc", "400")
+            self.assertRegex(found["steps_by"], "^Steps: every 6 kernel launches, (a round of the loop that lull why finds|"
+                             "after which its calls of CUDA repeat)[.]$")
+            self.assertGreater(found["steps"], 0)
+            self.assertIn("lull why", found["chosen_by"])
+            # On a busy machine the recording may not name what it is for; where it is tried, it has changed something.
+            for entry in found["tried"]:
+                if entry["remedies"] == ["alloc-pool"]:
+                    self.assertIn(entry["verdict"], ("gain", "none", "slower", "unsure"))
+                    self.assertGreater(entry["step_ns"], 0)
+
+    def test_a_gain_is_told_with_results_of_whole_runs(self):
+        found = self.try_guest("address", "copy", "60", options=("--steps=8", "--only", "staged-copies,alloc-pool"))
+        self.assertIn("every 6 kernel launches", found["steps_by"])
+        entries = {entry["remedies"][0]: entry for entry in found["tried"]}
+        self.assertEqual(entries["alloc-pool"]["verdict"], "nothing to change")
+        self.assertIn(entries["staged-copies"]["verdict"], ("gain", "unsure", "none", "slower"))
+        if entries["staged-copies"]["verdict"] == "gain":
+            # The time that it prints differs from run to run, and does not count.
+            self.assertEqual((found["best"], entries["staged-copies"]["difference"]), (0, 0))
+
+    def test_a_gain_with_other_results_is_out(self):
+        script = f"{self.GUEST} dlsym copy 60 ${{LULL_MEND:-42}} | sed s/staged-copies/7/"
+        found = json.loads(self.run_guest(["sh", "-c", script], "--format=json", "--steps=8", "--only", "staged-copies").stdout)
+        self.assertNotEqual(found["tried"][0]["verdict"], "gain")
+        self.assertIsNone(found["best"])
+
+    def test_what_is_counted(self):
+        # Steps of one run, as lull try would start it; it never leaves warm-up. One wait comes after the loop.
+        numbers = {"launches:6:3": 40, "launches:12:3": 20, "launches:6:0": 41, "launches:6:123": 20, "copies:1:0": 40,
+                   "waits:1:0": 41, "waits:4:0": 11, "others:1:0": 0, "launches:0:0": 0, "launches": 0, "": 0}
+        for way in ("dlsym", "address"):
+            for words, n in numbers.items():
+                folder = tempfile.mkdtemp(dir=self.scratch)
+                libraries = ":".join(os.path.join(BUILD, name) for name in ("liblull-agent.so", "liblull-mend.so"))
+                runner.run([self.GUEST, way, "copy", "40"], check=True,
+                           env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim"), "LD_PRELOAD": libraries,
+                                "LULL_TRY": folder, "LULL_TRY_STEPS": "1000,1,1", "LULL_TRY_COUNT": words})
+                steps = [line for path in glob.glob(folder + "/*.log") for line in open(path, encoding="ascii") if line[0] == "s"]
+                self.assertEqual(len(steps), n, (way, words))
+
+    def test_rounds_that_differ(self):
+        done = self.run_guest([self.GUEST, "address", "vary", "300"], "--only", "alloc-pool")
+        self.assertRegex(" ".join(done.stdout.split()), "^The program marks no steps, and [a-z A-Z]+, so whole runs are compared, from start to end. "
+                         r"as it is \d+.\d+ m?s a run ")
+        self.assertNotIn("a step", done.stdout)
+
+    def test_few_rounds(self):
+        found = self.try_guest("dlsym", "alloc", "4", options=("--only", "alloc-pool"))
+        self.assertEqual((found["steps"], found["tried"][0]["runs"] > 0), (0, True))
+        self.assertIn("so whole runs are compared", found["steps_by"])
+
+    def test_a_program_that_goes_on_and_on(self):
+        found = self.try_guest("dlsym", "alloc", "1000000000", options=("--timeout=10", "--only", "alloc-pool"))
+        self.assertIn("every 6 kernel launches", found["steps_by"])
+        self.assertGreater(found["tried"][0]["runs"], 0)
+        # It never ends, so there is nothing to compare.
+        self.assertIsNone(found["tried"][0]["difference"])
+
+    def test_a_program_without_cuda(self):
+        done = self.run_guest([self.GUEST, "dlsym", "idle"], status=1)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr, "lull try: the program marks no steps and does nothing on a GPU, so there is nothing to choose "
+                         "from; --only or --env name what to try\n")
+        found = self.try_guest("dlsym", "idle", options=("--env", "A=1"))
+        self.assertEqual((found["steps"], found["tried"][0]["difference"]), (0, 0))
+
+    def test_a_dry_run(self):
+        done = self.run_guest([self.GUEST, "dlsym", "copy", "60"], "--dry-run")
+        self.assertIn("  staged-copies ", done.stdout)
+
+    def test_recordings_are_kept(self):
+        self.run_guest([self.GUEST, "dlsym", "alloc", "200"], "--only", "alloc-pool", "-o", self.path("kept"))
+        out = runner.run([LULL, "query", "--format", "json", self.path("kept/baseline.lull"), "select count(*) n from kernel"], check=True)
+        self.assertEqual(json.loads(out.stdout)[0]["n"], 1203)
+
+
 class Changed(Case):
     """Calls of CUDA that liblull-mend.so changes, in a program that would notice a mistake."""
     GUEST = os.path.join(BUILD, "e2e/change_guest")
