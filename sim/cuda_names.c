@@ -51,6 +51,9 @@ int cuGetErrorString(int error, const char **text)
 	return SIM_E_VALUE;
 }
 
+/* A flag of cuGetProcAddress(): calls of the default stream mean the one of the thread. */
+#define PER_THREAD_STREAM 2u
+
 typedef void any_call(void);
 
 static const struct {
@@ -97,6 +100,14 @@ static any_call *find_by_version(const char *symbol, int version)
 	return function ? function : find(symbol);
 }
 
+static any_call *find_per_thread(const char *symbol)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s_ptsz", symbol);
+	return find(name);
+}
+
 int cuGetProcAddress(const char *symbol, void **function, int version, u64 flags)
 {
 	return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
@@ -105,9 +116,10 @@ int cuGetProcAddress(const char *symbol, void **function, int version, u64 flags
 int cuGetProcAddress_v2(const char *symbol, void **function, int version, u64 flags, int *status)
 {
 	struct sim_call call = SIM_ENTER(cuGetProcAddress_v2);
-	any_call *found = find_by_version(symbol, version);
+	any_call *found = flags & PER_THREAD_STREAM ? find_per_thread(symbol) : NULL;
 
-	(void)flags;
+	if (!found)
+		found = find_by_version(symbol, version);
 	*(any_call **)function = found;
 	if (status)
 		*status = found ? 0 : 1;

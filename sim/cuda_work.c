@@ -80,9 +80,9 @@ struct launch_params {
 	void **extra;
 };
 
-int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-		   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-		   void *stream, void **params, void **extra)
+static int launch_kernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+			 unsigned block_x, unsigned block_y, unsigned block_z,
+			 unsigned shared_bytes, void *stream, void **params, void **extra)
 {
 	const struct launch_params params_of = {
 		.function = function,
@@ -106,6 +106,23 @@ int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned gr
 	if (extra)
 		return lull_sim_leave(&call, SIM_E_VALUE);
 	return lull_sim_leave(&call, launch(function, &work, params, lull_sim_stream(stream)));
+}
+
+int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+		   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+		   void *stream, void **params, void **extra)
+{
+	return launch_kernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+			     shared_bytes, stream, params, extra);
+}
+
+/* For programs whose default stream is the one of the thread; here all threads share it. */
+int cuLaunchKernel_ptsz(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+			unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+			void *stream, void **params, void **extra)
+{
+	return launch_kernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+			     shared_bytes, stream, params, extra);
 }
 
 /* ---- copies ---- */

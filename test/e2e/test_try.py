@@ -1093,7 +1093,7 @@ class Unmarked(Case):
 
     def test_the_loop_is_found(self):
         # Six launches a round, however the calls are found; three come before.
-        for way in ("dlsym", "address"):
+        for way in ("dlsym", "address", "thread"):
             found = self.try_guest(way, "alloc", "400")
             self.assertRegex(found["steps_by"], "^Steps: every 6 kernel launches, (a round of the loop that lull why finds|"
                              "after which its calls of CUDA repeat)[.]$")
@@ -1121,19 +1121,27 @@ class Unmarked(Case):
         self.assertNotEqual(found["tried"][0]["verdict"], "gain")
         self.assertIsNone(found["best"])
 
+    def steps_of(self, words, counted):
+        """How many steps one run has, as lull try would start it; it never leaves warm-up."""
+        folder = tempfile.mkdtemp(dir=self.scratch)
+        libraries = ":".join(os.path.join(BUILD, name) for name in ("liblull-agent.so", "liblull-mend.so"))
+        runner.run(words, check=True,
+                   env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim"), "LD_PRELOAD": libraries,
+                        "LULL_TRY": folder, "LULL_TRY_STEPS": "1000,1,1", "LULL_TRY_COUNT": counted})
+        return sum(line[0] == "s" for path in glob.glob(folder + "/*.log") for line in open(path, encoding="ascii"))
+
     def test_what_is_counted(self):
-        # Steps of one run, as lull try would start it; it never leaves warm-up. One wait comes after the loop.
+        # One wait comes after the loop.
         numbers = {"launches:6:3": 40, "launches:12:3": 20, "launches:6:0": 41, "launches:6:123": 20, "copies:1:0": 40,
                    "waits:1:0": 41, "waits:4:0": 11, "others:1:0": 0, "launches:0:0": 0, "launches": 0, "": 0}
         for way in ("dlsym", "address"):
-            for words, n in numbers.items():
-                folder = tempfile.mkdtemp(dir=self.scratch)
-                libraries = ":".join(os.path.join(BUILD, name) for name in ("liblull-agent.so", "liblull-mend.so"))
-                runner.run([self.GUEST, way, "copy", "40"], check=True,
-                           env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim"), "LD_PRELOAD": libraries,
-                                "LULL_TRY": folder, "LULL_TRY_STEPS": "1000,1,1", "LULL_TRY_COUNT": words})
-                steps = [line for path in glob.glob(folder + "/*.log") for line in open(path, encoding="ascii") if line[0] == "s"]
-                self.assertEqual(len(steps), n, (way, words))
+            for counted, n in numbers.items():
+                self.assertEqual(self.steps_of([self.GUEST, way, "copy", "40"], counted), n, (way, counted))
+        self.assertEqual(self.steps_of([self.GUEST, "thread", "copy", "40"], "launches:6:3"), 40)
+
+    def test_calls_of_a_runtime_that_is_linked_to_the_driver(self):
+        # By all functions that launch, and from two threads.
+        self.assertEqual(self.steps_of([os.path.join(BUILD, "e2e/cudart_guest")], "launches:1:0"), 75)
 
     def test_rounds_that_differ(self):
         done = self.run_guest([self.GUEST, "address", "vary", "300"], "--only", "alloc-pool")

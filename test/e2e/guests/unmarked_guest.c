@@ -3,7 +3,8 @@
  *
  *	unmarked_guest WAY WHAT ROUNDS [RESULT]
  *
- * WAY is how it finds the calls: dlsym, address (cuGetProcAddress). Each round of the loop launches
+ * WAY is how it finds the calls: dlsym, address (cuGetProcAddress), thread (the same, for a default
+ * stream of each thread). Each round of the loop launches
  * six kernels, waits for them, and does WHAT:
  *	alloc	allocates and frees memory of the device
  *	copy	copies from ordinary memory
@@ -33,17 +34,18 @@
 
 #include "support/cuda_guest.h"
 
-#define N_BEFORE  3
-#define N_KERNELS 6
-#define N_BYTES	  (1u << 20)
-#define VERSION	  12000
+#define N_BEFORE	  3
+#define N_KERNELS	  6
+#define N_BYTES		  (1u << 20)
+#define VERSION		  12000
+#define PER_THREAD_STREAM 2u
 
 static void *kernel;
 static uint64_t memory;
 static char bytes[N_BYTES];
 
 /* Ask the driver for them again, as the CUDA runtime does. */
-static void find_addresses(void)
+static void find_addresses(uint64_t flags)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 	int (*address)(const char *, void **, int, uint64_t, int *);
@@ -54,7 +56,7 @@ static void find_addresses(void)
 	snprintf(base, sizeof(base), "%s", #symbol); \
 	if (strstr(base, "_v2"))                     \
 		*strstr(base, "_v2") = '\0';         \
-	cuda_guest_check(address(base, (void **)&cuda.name, VERSION, 0, NULL), base);
+	cuda_guest_check(address(base, (void **)&cuda.name, VERSION, flags, NULL), base);
 	CUDA_CALLS(CALL)
 #undef CALL
 }
@@ -65,8 +67,8 @@ static void start(const char *way)
 
 	if (cuda_guest_find())
 		exit(77);
-	if (strcmp(way, "address") == 0)
-		find_addresses();
+	if (strcmp(way, "dlsym") != 0)
+		find_addresses(strcmp(way, "thread") == 0 ? PER_THREAD_STREAM : 0);
 	DO(init, 0);
 	DO(retain, &context, 0);
 	DO(set_current, context);
