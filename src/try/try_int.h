@@ -68,6 +68,9 @@ u32 lull_try_period(const u32 *calls, u32 n, u32 least_rounds);
  */
 bool lull_try_loop_find(struct lull_try *t, struct lull_try_loop *loop);
 
+/* The same in a recording that exists: sets t->count, t->steps_by and the lengths of blocks. */
+bool lull_try_loop_look(struct lull_try *t, struct lull_reader *r, struct lull_try_loop *loop);
+
 /*
  * Run an entry once. *is_out: it does not run again. A failure is that of the command, not of the
  * program.

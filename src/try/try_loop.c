@@ -194,8 +194,7 @@ static bool choose_repeated(struct lull_try *t, const struct lull_subject *s, bo
 	return n;
 }
 
-/* Look at the recording; `loop` says why there is nothing to count. */
-static bool look(struct lull_try *t, struct lull_reader *r, struct lull_try_loop *loop)
+bool lull_try_loop_look(struct lull_try *t, struct lull_reader *r, struct lull_try_loop *loop)
 {
 	struct lull_err err = { LULL_OK, "" };
 	struct lull_why why;
@@ -235,7 +234,7 @@ bool lull_try_loop_find(struct lull_try *t, struct lull_try_loop *loop)
 		snprintf(loop->why_not, sizeof(loop->why_not), "%.180s", err.msg);
 		return false;
 	}
-	is_found = look(t, r, loop);
+	is_found = lull_try_loop_look(t, r, loop);
 	lull_reader_close(r);
 	if (is_found)
 		t->how.count = t->count.at;
