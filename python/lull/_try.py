@@ -389,6 +389,7 @@ class Trial:
                 return False
             if getattr(module, "_compiled_call_impl", None) is None and self.changes(remedy):
                 self.where(remedy, "before this, once: " + write)
+                watch_skips(self)
                 module.compile(**how)
                 self.count_compiled(module)
                 self.did(remedy)
@@ -494,6 +495,34 @@ def compiler_notes(trial):
     n = recorded_graphs()
     if n is not None:
         trial.once(f"h CUDA graphs recorded: {n}")
+
+
+class Listening:
+    """A logger of PyTorch that tells us what it is told, also where its level is too low."""
+
+    def __init__(self, trial, logger):
+        self.trial, self.logger = trial, logger
+
+    def warning(self, text, *args):
+        self.trial.once(f"h {str(text).strip().splitlines()[0][:200]}")
+        return self.logger.warning(text, *args)
+
+    def __getattr__(self, name):
+        return getattr(self.logger, name)
+
+
+def watch_skips(trial):
+    """Why graphs do not become CUDA graphs is said to a logger: perf_hint_log, in later versions cudagraphs_log."""
+    def patch(module):
+        for name in ("perf_hint_log", "cudagraphs_log"):
+            logger = getattr(module, name, None)
+            if logger is not None:
+                setattr(module, name, Listening(trial, logger))
+    name = "torch._inductor.cudagraph_utils"
+    if name in sys.modules:
+        patch(sys.modules[name])
+    else:
+        trial.when_loaded(name, patch)
 
 
 def recorded_graphs():

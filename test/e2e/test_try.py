@@ -928,9 +928,13 @@ print(loss.value, opt.ms, loader.num_workers, loader.pin_memory, torch.backends.
     def test_the_compiler_says_what_it_made_of_it(self):
         counters = "counters = {'stats': {'unique_graphs': 2, 'calls_captured': 9}, 'graph_break': {'call to print\\nmore': 3}, " \
                    "'inductor': {'cudagraph_skips': 1}}\n"
-        script = f"import sys, types\nm = types.ModuleType('utils')\nexec({counters!r}, m.__dict__)\nsys.modules['torch._dynamo.utils'] = m\n" + LOOP
+        script = f"import logging, sys, types\nm = types.ModuleType('utils')\nexec({counters!r}, m.__dict__)\nsys.modules['torch._dynamo.utils'] = m\n"
+        script += "u = types.ModuleType('u')\nu.perf_hint_log = logging.getLogger('of torch')\nu.perf_hint_log.disabled = True\n" \
+                  "sys.modules['torch._inductor.cudagraph_utils'] = u\n" + LOOP
+        script += "    if i == 3: u.perf_hint_log.warning('skipping cudagraphs due to mutated inputs\\nmore')\n"
         self.assertEqual(self.direct(script, "compile-graphs")["h"], [
-            "compiled graphs: 2, of 9 operators", "graph breaks: 3, most because: call to print", "graphs that do not become CUDA graphs: 1"])
+            "skipping cudagraphs due to mutated inputs", "compiled graphs: 2, of 9 operators",
+            "graph breaks: 3, most because: call to print", "graphs that do not become CUDA graphs: 1"])
 
 
 class Warm(Case):
