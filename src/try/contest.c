@@ -1,5 +1,6 @@
 #include "try/contest.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/sort.h"
@@ -50,12 +51,14 @@ static void range_of(const struct lull_samples *s, f64 *low, f64 *high)
 	const size_t *ends = s->runs.at;
 	const f64 *values = s->values.at;
 
+	*low = INFINITY;
+	*high = 0;
 	for (size_t i = 0; i < s->runs.n; i++) {
 		size_t begin = i ? ends[i - 1] : 0;
 		f64 v = lull_median(values + begin, ends[i] - begin);
 
-		*low = i && *low < v ? *low : v;
-		*high = i && *high > v ? *high : v;
+		*low = fmin(*low, v);
+		*high = fmax(*high, v);
 	}
 }
 

@@ -137,7 +137,7 @@ static int find_by_name(const char *name, bool is_tree, struct lull_vec *pids, s
 int lull_attach_find(const char *name, char **words, int n_words, bool is_tree,
 		     struct lull_vec *pids, struct lull_err *err)
 {
-	int pid, rc;
+	int pid = 0, rc;
 
 	if (n_words != (name ? 0 : 1))
 		return lull_fail(

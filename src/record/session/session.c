@@ -54,8 +54,10 @@ static bool has_room(const char *folder, u64 need_bytes, u64 least_bytes)
 /* Set `to` to the best folder with so much room; false if none has it. */
 static bool find_place(const char *root, u64 need_bytes, char *to, size_t room)
 {
-	for (int i = 0; place(i); i++) {
-		snprintf(to, room, "%s%s", root, place(i));
+	const char *folder;
+
+	for (int i = 0; (folder = place(i)) != NULL; i++) {
+		snprintf(to, room, "%s%s", root, folder);
 		if (has_room(to, need_bytes, i ? 0 : SMALL_BYTES))
 			return true;
 	}
