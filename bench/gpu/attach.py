@@ -316,7 +316,7 @@ def run_afterwards(o):
 def run_planted(o):
     """One after the other: only the loop that is recorded uses the device."""
     listed = subprocess.run([sys.executable, o.program, "--list"], stdout=subprocess.PIPE, text=True).stdout
-    cases = [line.split()[:2] for line in listed.splitlines()]
+    cases = [line.split()[:2] for line in listed.splitlines() if not o.only or line.split()[0] in o.only.split(",")]
     right = 0
 
     def start(case):
@@ -352,6 +352,7 @@ def main():
     parser.add_argument("--turn", type=float, default=1.0, help="seconds of a turn")
     parser.add_argument("--afterwards", action="store_true")
     parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--only", metavar="CASE,...", help="of the planted set")
     parser.add_argument("--loops", action="store_true")
     o = parser.parse_args()
     os.makedirs(o.out, exist_ok=True)
