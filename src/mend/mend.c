@@ -23,9 +23,6 @@
 /* cuGetProcAddress(): calls of the default stream mean the one of the thread. */
 #define PER_THREAD_STREAM 2u
 
-/* Calls with a _v2 have it since CUDA 3.2 or 4.0. */
-#define V2_SINCE 4000
-
 #define NON_BLOCKING 1u
 
 /* What a call of calls.def means by the default stream. */
@@ -77,7 +74,7 @@ static void find_driver(void)
 	if (!library || !find)
 		return;
 	state.has_driver = true;
-#define CALL(name, base, params, args) USED(name, params)
+#define CALL(name, base, since, params, args) USED(name, params)
 #define USED(name, params)                                   \
 	*(void **)&state.driver.name = find(library, #name); \
 	state.has_driver = state.has_driver && state.driver.name;
@@ -179,7 +176,7 @@ void *const *lull_mend_streams(size_t *n)
 
 /* ---- calls of the program ---- */
 
-#define CALL(name, base, params, args)			       MEND_EXPORT int name params;
+#define CALL(name, base, since, params, args)		       MEND_EXPORT int name params;
 #define COUNTED(what, name, base, since, stream, params, args) MEND_EXPORT int name params;
 #define USED(name, params)
 #include "mend/calls.def"
@@ -288,7 +285,7 @@ MEND_EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 		lull_count(LULL_COUNTED_##what);                 \
 		return d->name args;                             \
 	}
-#define CALL(name, base, params, args)
+#define CALL(name, base, since, params, args)
 #define USED(name, params)
 #include "mend/calls.def"
 #undef CALL
@@ -300,8 +297,8 @@ MEND_EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 /* Our function in place of the driver's of this name; NULL if we have none. */
 static void *by_symbol(const char *name)
 {
-#define CALL(symbol, base, params, args) \
-	if (strcmp(name, #symbol) == 0)  \
+#define CALL(symbol, base, since, params, args) \
+	if (strcmp(name, #symbol) == 0)         \
 		return (void *)symbol;
 #define COUNTED(what, symbol, base, since, stream, params, args) \
 	if (lull_count_is_on() && strcmp(name, #symbol) == 0)    \
@@ -327,7 +324,7 @@ static void *by_base_counted(const char *name, int version, u64 flags)
 	if (strcmp(name, base) == 0 && version >= (since) && fits(stream, flags) && \
 	    state.driver.symbol)                                                    \
 		return (void *)symbol;
-#define CALL(symbol, base, params, args)
+#define CALL(symbol, base, since, params, args)
 #define USED(symbol, params)
 #include "mend/calls.def"
 #undef CALL
@@ -341,10 +338,10 @@ static void *by_base(const char *name, int version, u64 flags)
 {
 	bool is_copy = strncmp(name, "cuMemcpy", 8) == 0;
 
-	if (version < V2_SINCE || !state.has_driver || (is_copy && flags & PER_THREAD_STREAM))
+	if (!state.has_driver || (is_copy && flags & PER_THREAD_STREAM))
 		return NULL;
-#define CALL(symbol, base, params, args) \
-	if (strcmp(name, base) == 0)     \
+#define CALL(symbol, base, since, params, args)            \
+	if (strcmp(name, base) == 0 && version >= (since)) \
 		return (void *)symbol;
 #define COUNTED(what, symbol, base, since, stream, params, args)
 #define USED(symbol, params)

@@ -43,8 +43,8 @@ enum lull_counted {
 
 /* The driver's own calls; all are there once one of ours was called. */
 struct lull_driver {
-#define CALL(name, base, params, args) int(*name) params;
-#define USED(name, params)	       int(*name) params;
+#define CALL(name, base, since, params, args) int(*name) params;
+#define USED(name, params)		      int(*name) params;
 /* May be NULL, but for those that we use. */
 #define COUNTED(what, name, base, since, stream, params, args) int(*name) params;
 #include "mend/calls.def"

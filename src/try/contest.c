@@ -62,9 +62,9 @@ static void range_of(const struct lull_samples *s, f64 *low, f64 *high)
 	}
 }
 
-/* A gain that is beyond all luck after a few runs. */
+/* A gain that is beyond all luck after a few runs; `fastest` is that of contests before. */
 static bool is_clear(const struct lull_samples *before, const struct lull_samples *after,
-		     struct lull_gain *gain)
+		     f64 fastest, struct lull_gain *gain)
 {
 	size_t n = before->runs.n < after->runs.n ? before->runs.n : after->runs.n;
 	f64 low, high, low_after, high_after;
@@ -73,7 +73,7 @@ static bool is_clear(const struct lull_samples *before, const struct lull_sample
 		return false;
 	range_of(before, &low, &high);
 	range_of(after, &low_after, &high_after);
-	if (low < clear[n] * high_after)
+	if (low < clear[n] * high_after || (fastest > 0 && fastest < clear[n] * high_after))
 		return false;
 	*gain = (struct lull_gain){ LULL_GAIN_YES,
 				    lull_samples_median(before) / lull_samples_median(after),
@@ -82,13 +82,13 @@ static bool is_clear(const struct lull_samples *before, const struct lull_sample
 }
 
 struct lull_gain lull_gain_of(const struct lull_samples *before, const struct lull_samples *after,
-			      f64 alpha)
+			      f64 fastest, f64 alpha)
 {
 	const struct lull_decide_rule rule = { .threshold = LULL_CONTEST_LEAST, .alpha = alpha };
 	struct lull_gain gain = { .verdict = LULL_GAIN_UNKNOWN };
 	struct lull_decision faster, slower;
 
-	if (is_clear(before, after, &gain))
+	if (is_clear(before, after, fastest, &gain))
 		return gain;
 	/* What the gate calls worse is here that the old side takes longer. */
 	lull_decide(after, before, &rule, &faster);
@@ -123,7 +123,7 @@ void lull_contest_judge(struct lull_contest *c)
 
 		if (!s->n_runs || (s->is_out && s->gain.verdict == LULL_GAIN_YES))
 			continue;
-		s->gain = lull_gain_of(&sides[0].samples, &s->samples, alpha);
+		s->gain = lull_gain_of(&sides[0].samples, &s->samples, c->fastest, alpha);
 		if (was_screened && s->gain.verdict == LULL_GAIN_UNKNOWN)
 			s->gain.verdict = LULL_GAIN_NONE;
 	}
@@ -192,7 +192,7 @@ static void settle(struct lull_contest *c)
 
 	for (size_t i = 1; i < c->sides.n; i++)
 		if (!sides[i].is_out &&
-		    is_clear(&sides[0].samples, &sides[i].samples, &sides[i].gain))
+		    is_clear(&sides[0].samples, &sides[i].samples, c->fastest, &sides[i].gain))
 			sides[i].is_out = true;
 }
 

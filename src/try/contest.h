@@ -7,7 +7,8 @@
  *  1. Each round starts with side 0; the others follow, one place further in each round.
  *  2. A side that cannot run, is far slower in its first run, or is not faster after two rounds, is
  *     out. Where the time is short, one round decides, and the fastest follow first.
- *  3. A side that is twice as fast in each of two rounds has gained, and is done.
+ *  3. A side that is twice as fast in each of two rounds has gained, and is done, unless side 0 has
+ *     ever been faster than that: others may have used the machine just then.
  *  4. Sides are judged after n_runs rounds. Where noise hides what looks like a gain, there are as
  *     many rounds again.
  *  5. Runs are compared, not steps (compare/decide.h): all steps of a run share its luck.
@@ -51,6 +52,7 @@ struct lull_side {
 struct lull_contest {
 	struct lull_vec sides; /* struct lull_side */
 	u32 n_runs;	       /* rounds before sides are judged, at least LULL_DECIDE_MIN_RUNS */
+	f64 fastest;	       /* run of side 0 in contests before, 0: none; rule 3 */
 	bool is_short;	       /* there is no time for all that is left; may change at any time */
 	struct lull_vec order; /* private: size_t, sides but 0 in the order of this round */
 	u32 round;	       /* private: 0-based */
@@ -79,8 +81,11 @@ void lull_contest_judge(struct lull_contest *c);
 /* How many runs are left, if no side drops out and noise hides nothing. */
 u32 lull_contest_left(const struct lull_contest *c);
 
-/* Compare two sides; `alpha` is the chance of a false gain. */
+/*
+ * Compare two sides; `fastest` as of a contest, `alpha` is the chance of a false gain that
+ * statistics have.
+ */
 struct lull_gain lull_gain_of(const struct lull_samples *before, const struct lull_samples *after,
-			      f64 alpha);
+			      f64 fastest, f64 alpha);
 
 #endif

@@ -394,11 +394,25 @@ static void spread(struct lull_try *t, const struct lull_samples *s)
 	}
 }
 
+static void note_fastest(struct lull_try *t, const struct lull_samples *s)
+{
+	const f64 *values = s->values.at;
+	const size_t *ends = s->runs.at;
+
+	for (size_t i = 0; i < s->runs.n; i++) {
+		size_t begin = i ? ends[i - 1] : 0;
+		f64 v = lull_median(values + begin, ends[i] - begin);
+
+		t->fastest = t->fastest > 0 ? fmin(t->fastest, v) : v;
+	}
+}
+
 /* Take over what a contest with the program as it is has found. */
 static void take_gains(struct lull_try *t, const struct lull_contest *c, const size_t *entries)
 {
 	const struct lull_side *sides = c->sides.at;
 
+	note_fastest(t, &sides[0].samples);
 	t->base.step_ns = lull_samples_median(&sides[0].samples);
 	t->base.p99_ns = p99_of(t, &sides[0].samples);
 	spread(t, &sides[0].samples);
@@ -473,7 +487,8 @@ static int add_next(struct lull_try *t, size_t next, const struct lull_contest *
 	if (!rc && sides[1].n_runs) {
 		e->step_ns = lull_samples_median(&sides[1].samples);
 		e->p99_ns = p99_of(t, &sides[1].samples);
-		e->gain = lull_gain_of(&base->samples, &sides[1].samples, LULL_CONTEST_ALPHA);
+		e->gain = lull_gain_of(&base->samples, &sides[1].samples, t->fastest,
+				       LULL_CONTEST_ALPHA);
 		if (e->end == LULL_TRY_MEASURED && sides[1].gain.verdict == LULL_GAIN_YES &&
 		    is_gain(e))
 			t->best = (int)entries[1];
@@ -525,6 +540,7 @@ static int try_rest(struct lull_try *t, size_t n, struct lull_err *err)
 		lull_contest_init(&c, left + 1, (u32)t->options->n_runs);
 		/* False gains are shared with all others. */
 		c.n_compared = (u32)n;
+		c.fastest = t->fastest;
 		rc = hold(t, &c, entries, err);
 		take_gains(t, &c, entries);
 		lull_contest_release(&c);

@@ -91,6 +91,7 @@ struct lull_try {
 	struct lull_vec entries; /* struct lull_try_entry, in the order in which they were chosen */
 	int best;		 /* index of the best, or -1 */
 	struct lull_try_entry base;
+	f64 fastest;	/* run of the program as it is, ns a step; 0: none */
 	f64 noise;	/* of runs of the program as it is: standard deviation over mean */
 	f64 drift;	/* of its losses from run to run, the largest, as a share */
 	u64 n_measured; /* steps of a run */

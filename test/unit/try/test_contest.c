@@ -250,6 +250,29 @@ static void few_runs_prove_nothing(void **state)
 	lull_contest_release(&c);
 }
 
+/* Others used the machine while side 0 ran; in an earlier contest they did not. */
+static void what_was_fast_before_is_no_gain(void **state)
+{
+	const f64 busy[] = { 20, 20, 20, 20 }, alone[] = { 9, 9, 9, 9 };
+	const f64 fastest[] = { 0, 19, 9.5 };
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(fastest); i++) {
+		struct lull_contest c;
+		const struct lull_side *sides;
+		int side;
+
+		lull_contest_init(&c, 2, LULL_DECIDE_MIN_RUNS);
+		c.fastest = fastest[i];
+		for (int n = 0; n < 4 && (side = lull_contest_next(&c)) >= 0; n++)
+			lull_contest_add(&c, (size_t)side, side ? alone : busy, N_BLOCKS);
+		lull_contest_judge(&c);
+		sides = c.sides.at;
+		assert_int_equal(sides[1].gain.verdict, i < 2 ? LULL_GAIN_YES : LULL_GAIN_UNKNOWN);
+		lull_contest_release(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +285,7 @@ int main(void)
 		cmocka_unit_test(a_clear_gain_needs_few_runs),
 		cmocka_unit_test(a_side_that_failed_does_not_run_again),
 		cmocka_unit_test(few_runs_prove_nothing),
+		cmocka_unit_test(what_was_fast_before_is_no_gain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
