@@ -278,11 +278,11 @@ $(BUILD)/e2e/split_guest_fp: test/e2e/guests/split_guest.c
 
 $(BUILD)/e2e/tour: test/support/nvtx_instance.c
 
-# A driver for programs whose calls are changed.
+# A driver for programs whose calls are changed. Like the real one it calls its own functions, whoever has others of their name.
 $(BUILD)/e2e/part/lazy/libcuda.so.1: test/e2e/guests/lazy_cuda.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -Wno-missing-prototypes -shared -fPIC -Wl,-soname,$(@F) -o $@ $<
+	$(Q)$(CC) $(E2E_FLAGS) -Wno-missing-prototypes -shared -fPIC -Wl,-Bsymbolic -Wl,-soname,$(@F) -o $@ $<
 
 $(BUILD)/e2e/%: test/e2e/guests/%.c
 	@mkdir -p $(@D)
@@ -583,7 +583,7 @@ $(BUILD)/sim/%.o: sim/%.c
 
 $(BUILD)/sim/libcuda.so.1: $(SIM_CUDA_OBJ)
 	@echo "  LINK  $@"
-	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -o $@ $^ -ldl -lpthread
+	$(Q)$(CC) -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -o $@ $^ -ldl -lpthread
 
 $(BUILD)/sim/libcudart.so.13: $(BUILD)/sim/libcudart.o $(BUILD)/sim/libcuda.so.1
 	@echo "  LINK  $@"
