@@ -189,6 +189,22 @@ static bool is_clear(const struct lull_loop *l, const struct lull_call_symbol *s
 	return is_good(l, &clear);
 }
 
+/* A gap inside a run of equal launches may be an accident, if calls separate such runs. */
+static bool is_weak(const struct lull_sequence *q, const struct lull_call_symbol *s)
+{
+	return s->what == LULL_SEP_GAP && q->is_gap_inside;
+}
+
+/* Whether to take the separator `s` with the rounds `l` instead of the best so far. */
+static bool is_preferred(const struct lull_sequence *q, const struct lull_loop *l,
+			 const struct lull_call_symbol *s, const struct lull_loop *kept,
+			 const struct lull_call_symbol *best)
+{
+	if (!best || is_weak(q, best) != is_weak(q, s))
+		return !best || is_weak(q, best);
+	return is_better(l, s->what == LULL_SEP_LAUNCH, kept, best->what == LULL_SEP_LAUNCH);
+}
+
 /* Add the best separator as a candidate; whether there is one. */
 static bool add_separated(struct lull_sequence *q, const struct limits *limits)
 {
@@ -205,8 +221,7 @@ static bool add_separated(struct lull_sequence *q, const struct limits *limits)
 		n_tried++;
 		try_separator(q, &sorted[i], l, until);
 		if (!is_clear(l, &sorted[i], limits) ||
-		    (best && !is_better(l, sorted[i].what == LULL_SEP_LAUNCH, &kept,
-					best->what == LULL_SEP_LAUNCH)))
+		    !is_preferred(q, l, &sorted[i], &kept, best))
 			continue;
 		best = &sorted[i];
 		kept = *l; /* only its numbers are used */

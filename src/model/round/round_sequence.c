@@ -57,7 +57,45 @@ static u64 key_of(const struct lull_sequence *q, const struct lull_node *node,
 	return key;
 }
 
-/* Long gaps are a symbol, too, if they are few and clearly longer than the others. */
+static bool is_long_gap(const struct lull_sequence *q, u32 node)
+{
+	const struct lull_chain *c = q->f->chain;
+
+	return node > q->first && c->nodes[node].begin_ns - lull_chain_gap_ns(c, node) >= q->gap_ns;
+}
+
+/*
+ * Whether long gaps are at one place of the program, between calls of the same kinds. A thread that
+ * the system takes its CPU from has gaps wherever it happens to be.
+ */
+static bool have_place(struct lull_sequence *q)
+{
+	u32 n_gaps = 0, most = 0;
+	struct lull_map counts;
+
+	lull_map_init(&counts);
+	for (u32 i = q->first + 1; i < q->last; i++) {
+		u32 before = q->marks[i - 1 - q->first], after = q->marks[i - q->first], *count;
+		bool is_new;
+
+		if (!is_long_gap(q, i))
+			continue;
+		n_gaps++;
+		count = lull_map_add(&counts, (u64)before << 32 | after, &is_new);
+		*count = is_new ? 1 : *count + 1;
+		if (*count <= most)
+			continue;
+		most = *count;
+		q->is_gap_inside = before && before == after;
+	}
+	lull_map_release(&counts);
+	return (f64)most >= LULL_L(gap_place) * (f64)n_gaps;
+}
+
+/*
+ * Long gaps are a symbol, too, if they are few, clearly longer than the others, and where the loop
+ * of the program has one.
+ */
 static void find_gaps(struct lull_sequence *q)
 {
 	const struct lull_chain *c = q->f->chain;
@@ -79,7 +117,8 @@ static void find_gaps(struct lull_sequence *q)
 		n_long++;
 	n_long *= step;
 	free(gaps_ns);
-	if (n_long < LULL_LN(rounds_least) || (f64)n_long > LULL_L(separating_share) * (f64)n)
+	if (n_long < LULL_LN(rounds_least) || (f64)n_long > LULL_L(separating_share) * (f64)n ||
+	    !have_place(q))
 		return;
 	q->gap = (u32)q->all.n;
 	*(struct lull_call_symbol *)lull_vec_push(&q->all) = (struct lull_call_symbol){
@@ -204,13 +243,11 @@ void lull_sequence_release(struct lull_sequence *q)
 
 static bool is_at(const struct lull_sequence *q, const struct lull_call_symbol *s, u32 node)
 {
-	const struct lull_chain *c = q->f->chain;
 	const struct lull_call_symbol *all = q->all.at;
 	u32 mark = q->marks[node - q->first];
 
 	if (s->what == LULL_SEP_GAP)
-		return node > q->first &&
-		       c->nodes[node].begin_ns - lull_chain_gap_ns(c, node) >= q->gap_ns;
+		return is_long_gap(q, node);
 	if (s->what == LULL_SEP_OSCALL)
 		return q->os[node - q->first] == s->number + 1;
 	if (s->what == LULL_SEP_UPDATE)

@@ -43,6 +43,7 @@ struct lull_sequence {
 	struct lull_vec all; /* struct lull_call_symbol */
 	u32 gap;	     /* the symbol of long gaps, or LULL_NONE */
 	u64 gap_ns;	     /* how long they are */
+	bool is_gap_inside;  /* most are between two launches of one kind */
 };
 
 /* Read the calls of the chain with the most launches. */
