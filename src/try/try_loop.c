@@ -177,12 +177,13 @@ static bool choose_repeated(struct lull_try *t, const struct lull_subject *s, bo
 {
 	const struct lull_node *nodes = s->chain.nodes;
 	struct lull_try_repeat r;
-	u64 n = 0, n_all = 0;
+	u64 n_all = 0;
 
 	if (!lull_try_repeat(&r, s, LEAST_ROUNDS))
 		return false;
-	for (size_t i = 0; i < LULL_COUNT_OF(countable) && !n; i++) {
-		n = count_repeated(s, &r, countable[i].kind, &n_all);
+	for (size_t i = 0; i < LULL_COUNT_OF(countable); i++) {
+		u64 n = count_repeated(s, &r, countable[i].kind, &n_all);
+
 		if (!n)
 			continue;
 		lull_str_addf(&t->count, "%s:%llu:0", countable[i].word, (unsigned long long)n);
@@ -190,8 +191,9 @@ static bool choose_repeated(struct lull_try *t, const struct lull_subject *s, bo
 		fit_blocks(t, is_all ? n_all / n : UINT64_MAX,
 			   (f64)(nodes[r.first + r.n - 1].end_ns - nodes[r.first].begin_ns) *
 				   (f64)r.period / (f64)r.n);
+		return true;
 	}
-	return n;
+	return false;
 }
 
 bool lull_try_loop_look(struct lull_try *t, struct lull_reader *r, struct lull_try_loop *loop)

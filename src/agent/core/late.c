@@ -54,7 +54,7 @@ char *lull_late_getenv(const char *name)
 {
 	char *value = getenv(name);
 
-	if (!value && late.is_in && lull_agent.has_session && late.agent_path[0] && name &&
+	if (!value && late.is_in && lull_agent.has_session && late.agent_path[0] &&
 	    strcmp(name, "NVTX_INJECTION64_PATH") == 0)
 		return late.agent_path;
 	return value;
