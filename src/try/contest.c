@@ -8,8 +8,8 @@
 /* After so many rounds a side that is not faster is out. */
 #define SCREEN_ROUNDS 2
 
-/* A side that takes so many times as long is out at once: runs of the same program never did. */
-#define FAR_SLOWER 1.6
+/* A side that takes so many times as long is out at once: luck does not do that. */
+#define FAR_SLOWER 3
 
 /* Sides are judged this often at most: after n_runs rounds and after twice as many. */
 #define JUDGEMENTS 2

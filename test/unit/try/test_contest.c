@@ -163,7 +163,7 @@ static void a_side_that_is_far_slower_is_out_at_once(void **state)
 	const struct lull_side *sides;
 
 	(void)state;
-	hold(&c, &m, 2, 17);
+	hold(&c, &m, 2, 31);
 	sides = c.sides.at;
 	assert_int_equal(sides[1].n_runs, 1);
 	assert_int_equal(sides[1].gain.verdict, LULL_GAIN_NONE);
