@@ -49,7 +49,7 @@ static void check(int result, const char *what)
 	exit(1);
 }
 
-/* The version with which the CUDA runtime asks for a call: that in which it has become what it is. */
+/* The version with which the CUDA runtime asks for a call: since then it is what it is. */
 static int version_of(const char *base)
 {
 	if (strcmp(base, "cuDevicePrimaryCtxRetain") == 0)

@@ -9,7 +9,9 @@
 #define N_STEPS 40
 #define N_BLOCK 10
 
-static const struct lull_try_options options = { .n_steps = N_STEPS, .is_timed = true, .n_warmup = 5 };
+static const struct lull_try_options options = { .n_steps = N_STEPS,
+						 .is_timed = true,
+						 .n_warmup = 5 };
 
 /* As if the program had run for this long before it was recorded. */
 static void start(struct lull_try *t, u64 ran_ns)
