@@ -87,17 +87,30 @@ static bool is_constant(const f64 *values, size_t n)
 	return true;
 }
 
+f64 lull_samples_run(const struct lull_samples *s, size_t run)
+{
+	const size_t *end = s->runs.at;
+	size_t begin = run ? end[run - 1] : 0;
+
+	return lull_median((const f64 *)s->values.at + begin, end[run] - begin);
+}
+
+void lull_samples_range(const struct lull_samples *s, f64 *low, f64 *high)
+{
+	*low = *high = s->runs.n ? lull_samples_run(s, 0) : 0;
+	for (size_t i = 1; i < s->runs.n; i++) {
+		f64 v = lull_samples_run(s, i);
+
+		*low = v < *low ? v : *low;
+		*high = v > *high ? v : *high;
+	}
+}
+
 /* The median of each run. */
 static void run_medians(const struct lull_samples *s, struct lull_vec *medians)
 {
-	const size_t *end = s->runs.at;
-	const f64 *values = s->values.at;
-
-	for (size_t i = 0; i < s->runs.n; i++) {
-		size_t begin = i ? end[i - 1] : 0;
-
-		*(f64 *)lull_vec_push(medians) = lull_median(values + begin, end[i] - begin);
-	}
+	for (size_t i = 0; i < s->runs.n; i++)
+		*(f64 *)lull_vec_push(medians) = lull_samples_run(s, i);
 }
 
 f64 lull_samples_median(const struct lull_samples *s)
@@ -119,19 +132,9 @@ f64 lull_samples_median(const struct lull_samples *s)
 /* How far the medians of a side's runs lie apart, relative to the smallest. */
 static f64 run_spread(const struct lull_samples *s, bool is_share)
 {
-	struct lull_vec medians;
-	const f64 *at;
 	f64 low, high;
 
-	lull_vec_init(&medians, sizeof(f64));
-	run_medians(s, &medians);
-	at = medians.at;
-	low = high = medians.n ? at[0] : 0;
-	for (size_t i = 1; i < medians.n; i++) {
-		low = at[i] < low ? at[i] : low;
-		high = at[i] > high ? at[i] : high;
-	}
-	lull_vec_release(&medians);
+	lull_samples_range(s, &low, &high);
 	return is_share ? high - low : low > 0 ? high / low - 1 : high > 0 ? INFINITY : 0;
 }
 

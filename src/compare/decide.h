@@ -67,6 +67,12 @@ f64 lull_median(const f64 *values, size_t n);
  */
 f64 lull_samples_median(const struct lull_samples *s);
 
+/* The median of one run. */
+f64 lull_samples_run(const struct lull_samples *s, size_t run);
+
+/* The least and the largest median of the runs; 0 and 0 if there are none. */
+void lull_samples_range(const struct lull_samples *s, f64 *low, f64 *high);
+
 struct lull_decide_rule {
 	f64 threshold; /* the change that matters, as a share of the baseline; points of a share */
 	f64 alpha;     /* false alarms */

@@ -1,6 +1,5 @@
 #include "try/contest.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/sort.h"
@@ -45,23 +44,6 @@ void lull_contest_release(struct lull_contest *c)
 	lull_vec_release(&c->order);
 }
 
-/* The least and the largest median of the runs. */
-static void range_of(const struct lull_samples *s, f64 *low, f64 *high)
-{
-	const size_t *ends = s->runs.at;
-	const f64 *values = s->values.at;
-
-	*low = INFINITY;
-	*high = 0;
-	for (size_t i = 0; i < s->runs.n; i++) {
-		size_t begin = i ? ends[i - 1] : 0;
-		f64 v = lull_median(values + begin, ends[i] - begin);
-
-		*low = fmin(*low, v);
-		*high = fmax(*high, v);
-	}
-}
-
 /* A gain that is beyond all luck after a few runs; `fastest` is that of contests before. */
 static bool is_clear(const struct lull_samples *before, const struct lull_samples *after,
 		     f64 fastest, struct lull_gain *gain)
@@ -71,8 +53,8 @@ static bool is_clear(const struct lull_samples *before, const struct lull_sample
 
 	if (n < 2 || n >= LULL_COUNT_OF(clear))
 		return false;
-	range_of(before, &low, &high);
-	range_of(after, &low_after, &high_after);
+	lull_samples_range(before, &low, &high);
+	lull_samples_range(after, &low_after, &high_after);
 	if (low < clear[n] * high_after || (fastest > 0 && fastest < clear[n] * high_after))
 		return false;
 	*gain = (struct lull_gain){ LULL_GAIN_YES,

@@ -376,13 +376,10 @@ static f64 p99_of(const struct lull_try *t, const struct lull_samples *s)
 
 static void spread(struct lull_try *t, const struct lull_samples *s)
 {
-	const f64 *values = s->values.at;
-	const size_t *ends = s->runs.at;
 	f64 sum = 0, squares = 0;
 
 	for (size_t i = 0; i < s->runs.n; i++) {
-		size_t begin = i ? ends[i - 1] : 0;
-		f64 v = lull_median(values + begin, ends[i] - begin);
+		f64 v = lull_samples_run(s, i);
 
 		sum += v;
 		squares += v * v;
@@ -396,15 +393,11 @@ static void spread(struct lull_try *t, const struct lull_samples *s)
 
 static void note_fastest(struct lull_try *t, const struct lull_samples *s)
 {
-	const f64 *values = s->values.at;
-	const size_t *ends = s->runs.at;
+	f64 low, high;
 
-	for (size_t i = 0; i < s->runs.n; i++) {
-		size_t begin = i ? ends[i - 1] : 0;
-		f64 v = lull_median(values + begin, ends[i] - begin);
-
-		t->fastest = t->fastest > 0 ? fmin(t->fastest, v) : v;
-	}
+	lull_samples_range(s, &low, &high);
+	if (low > 0)
+		t->fastest = t->fastest > 0 ? fmin(t->fastest, low) : low;
 }
 
 /* Take over what a contest with the program as it is has found. */
