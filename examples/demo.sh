@@ -137,9 +137,9 @@ show_change() {
 		-v predicted_ms="$(predicted_ms)" 'BEGIN {
 		gain = before_ns / after_ns
 		printf "   %-26s %10s %10s\n", "", "before", "after"
-		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "median step", before_ns / 1e6,
+		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "median of all steps", before_ns / 1e6,
 			after_ns / 1e6, gain
-		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "average step", before_mean_ns / 1e6,
+		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "average of all steps", before_mean_ns / 1e6,
 			after_mean_ns / 1e6, before_mean_ns / after_mean_ns
 		if (predicted_ms)
 			printf "   %-26s %10s %7.2f ms   %.2f times as fast\n", "predicted by lull why", "", predicted_ms,
@@ -185,6 +185,7 @@ cat << 'TEXT'
 TEXT
 show_change
 echo
+echo "   The same without the steps of warm-up, and for which causes:"
 echo "   \$ $lull diff $out/before.lull $out/after.lull"
 "$lull" diff --top 3 "$out/before.lull" "$out/after.lull" 2>/dev/null | awk '/^Kernels|^Copies/ { exit } { print "   " $0 }'
 cat << TEXT
