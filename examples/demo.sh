@@ -142,7 +142,7 @@ show_change() {
 		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "average of all steps", before_mean_ns / 1e6,
 			after_mean_ns / 1e6, before_mean_ns / after_mean_ns
 		if (predicted_ms)
-			printf "   %-26s %10s %7.2f ms   %.2f times as fast\n", "predicted by lull why", "", predicted_ms,
+			printf "   %-26s %10s %6.2f ms   %.2f times as fast\n", "predicted, first cause only", "", predicted_ms,
 				before_mean_ns / 1e6 / predicted_ms
 		printf "   %-26s %8.1f %% %8.1f %%\n", "device busy", before_busy, after_busy
 		if (gain < 1.3) {
