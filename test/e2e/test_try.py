@@ -559,9 +559,14 @@ class Written(Case):
 
     def entry(self, script, *options):
         self.write("run.sh", script)
-        done = runner.run([LULL, "try", "-q", "--format=json", "--whole", *options, "sh", "run.sh"], env=self.env(), cwd=self.folder.name)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)["tried"][0]
+        for _ in range(20):
+            done = runner.run([LULL, "try", "-q", "--format=json", "--whole", *options, "sh", "run.sh"], env=self.env(), cwd=self.folder.name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = json.loads(done.stdout)["tried"][0]
+            # A first run that takes far longer by chance is the last, and its results are not compared.
+            if found["runs"] > 1:
+                return found
+        self.fail(f"one run alone, 20 times: {found}")
 
     def test_numbers_that_stay_the_same_are_compared(self):
         # The second number is another one each time, and does not count.
