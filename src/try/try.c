@@ -85,7 +85,7 @@ void lull_try_init(struct lull_try *t, const struct lull_try_options *options)
 	lull_vec_init(&t->remedies, sizeof(struct lull_remedy));
 	lull_vec_init(&t->entries, sizeof(struct lull_try_entry));
 	lull_vec_init(&t->values, sizeof(f64));
-	lull_vec_init(&t->firm, sizeof(bool));
+	lull_vec_init(&t->firm, sizeof(u32));
 	lull_warms_init(&t->warms);
 	t->warms.is_off = options->is_fresh || options->is_whole || options->client;
 	t->how.warms = &t->warms;

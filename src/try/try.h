@@ -103,7 +103,7 @@ struct lull_try {
 	struct lull_str steps_by;  /* what a step is where the program marks none, as a sentence */
 	/* Private. */
 	struct lull_vec values; /* f64: losses of the first run of the program as it is */
-	struct lull_vec firm;	/* bool: numbers of its output that are the same in all its runs */
+	struct lull_vec firm;	/* u32: for each, runs in which it was the same; 0 if it differed */
 	struct lull_str recorded; /* a recording that exists already: of a server, or of a loop */
 	struct lull_str count;	  /* what is counted; how.count */
 	u64 ran_ns;		  /* a run without steps: until its end, or until it was cut */

@@ -8,6 +8,9 @@
 /* Runs of the same program with other luck may lie so many times as far apart as those seen. */
 #define LUCK 3
 
+/* Numbers that were the same in so many runs of the program as it is are its results. */
+#define FIRM_RUNS 2
+
 static f64 apart(f64 a, f64 b)
 {
 	f64 scale = fmax(fabs(a), fabs(b));
@@ -43,28 +46,27 @@ static f64 allowed(const struct lull_try_entry *e)
 void lull_try_values_firm(struct lull_try *t, const struct lull_trial *trial)
 {
 	const f64 *first = t->values.at, *now = trial->seen.values.at;
-	bool *firm;
+	size_t n_known = t->firm.n;
+	u32 *firm;
 
 	while (t->firm.n < t->values.n)
-		*(bool *)lull_vec_push(&t->firm) = true;
+		*(u32 *)lull_vec_push(&t->firm) = 1;
 	firm = t->firm.at;
-	for (size_t i = 0; i < t->firm.n; i++)
-		firm[i] = firm[i] && (i >= trial->seen.values.n || apart(first[i], now[i]) == 0);
+	/* A run that was ended early may have written fewer. */
+	for (size_t i = 0; i < n_known && i < trial->seen.values.n; i++)
+		firm[i] = firm[i] && apart(first[i], now[i]) == 0 ? firm[i] + 1 : 0;
 }
 
 /* Compare numbers of the output; which of them count is known better with each run. */
 static void compare_output(const struct lull_try *t, struct lull_try_entry *e)
 {
 	const f64 *first = t->values.at, *now = e->values.at;
-	const bool *firm = t->firm.at;
+	const u32 *firm = t->firm.at;
 
 	e->has_values = false;
 	e->difference = 0;
-	/* One run does not tell which numbers are the same in all. */
-	if (t->base.n_runs < 2)
-		return;
 	for (size_t i = 0; i < e->values.n && i < t->firm.n; i++) {
-		if (!firm[i])
+		if (firm[i] < FIRM_RUNS)
 			continue;
 		e->has_values = true;
 		e->difference = fmax(e->difference, apart(first[i], now[i]));

@@ -169,6 +169,37 @@ static void losses_are_compared_to_the_bit_or_as_shares(void **state)
 	assert_true(lull_try_values_apart(&x, &y) == 0);
 }
 
+static void numbers_that_differ_from_run_to_run_are_no_results(void **state)
+{
+	/* The result and the time of each run; one was ended before it could write. */
+	f64 a[] = { 42, 7.5 }, b[] = { 42, 7.25 };
+	struct lull_try t = { 0 };
+	struct lull_try_entry e = { 0 };
+	struct lull_trial first = { .has_output = true }, cut = { .has_output = true },
+			  second = { .has_output = true };
+
+	(void)state;
+	first.seen.values = (struct lull_vec){ a, 2, 2, sizeof(f64) };
+	second.seen.values = (struct lull_vec){ b, 2, 2, sizeof(f64) };
+	lull_vec_init(&t.values, sizeof(f64));
+	lull_vec_init(&t.firm, sizeof(u32));
+	lull_vec_init(&e.values, sizeof(f64));
+	lull_vec_add(&t.values, a, 2);
+	lull_try_values_firm(&t, &first);
+	lull_try_values_firm(&t, &cut);
+	lull_try_values_note(&t, &e, &second);
+	/* Only one run has told the time: nobody knows whether it is a result. */
+	assert_true(lull_try_values_fit(&t, &e) && !e.has_values);
+	lull_try_values_firm(&t, &second);
+	assert_true(lull_try_values_fit(&t, &e) && e.has_values && e.is_equal);
+	b[0] = 43;
+	lull_try_values_note(&t, &e, &second);
+	assert_false(lull_try_values_fit(&t, &e));
+	lull_vec_release(&t.values);
+	lull_vec_release(&t.firm);
+	lull_vec_release(&e.values);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -197,6 +228,7 @@ int main(void)
 		cmocka_unit_test(ours_can_all_be_read),
 		cmocka_unit_test(logs_of_several_processes_are_one_run),
 		cmocka_unit_test(losses_are_compared_to_the_bit_or_as_shares),
+		cmocka_unit_test(numbers_that_differ_from_run_to_run_are_no_results),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
