@@ -33,6 +33,7 @@ class _Device:
 class Tensor:
     def __init__(self, value=0.0, device="cpu", n=1, pinned=False):
         self.value, self.device, self.n, self.pinned = value, _Device(device), n, pinned
+    is_cuda = property(lambda self: self.device.type == "cuda")
     def is_floating_point(self): return True
     def is_pinned(self): return self.pinned
     def numel(self): return self.n
@@ -49,6 +50,7 @@ class Tensor:
     def backward(self): autograd.backward(self)
 def manual_seed(n): _random.seed(n)
 def is_autocast_enabled(): return False
+def is_grad_enabled(): return True
 class Generic: pass
 backends = Generic()
 backends.cuda, backends.cudnn = Generic(), Generic()
@@ -64,7 +66,7 @@ class autocast:
 MODULE = """
 from torch import _clock
 class Module:
-    _compiled_call_impl = None
+    _compiled_call_impl, training = None, True
     def __init__(self): self.weights = []
     def parameters(self): return iter(self.weights)
     def modules(self): return iter([self])
@@ -128,6 +130,7 @@ def synchronize(): pass
 def empty_cache(): _clock.spend(3)
 def _lazy_init(): pass
 def current_device(): return 0
+def is_current_stream_capturing(): return False
 def get_device_properties(n): raise FileNotFoundError("no such device")
 def max_memory_reserved(): return 1 << 30
 def current_stream():

@@ -864,10 +864,10 @@ for stream in streams:
         tried, left_out, _ = self.plan(LOOP)
         nothing = "nothing in the program to change"
         self.assertEqual(left_out, {name: nothing for name in (
-            "async-save", "blocking-waits", "channels-last", "foreach-optimizer", "grads-to-none", "keep-cache", "near-cpus",
-            "pinned-copies", "spin-waits")})
+            "async-save", "blocking-waits", "channels-last", "foreach-optimizer", "grads-to-none", "keep-cache", "model-graphs",
+            "near-cpus", "pinned-copies", "spin-waits")})
         tried, left_out, _ = self.plan(self.FULL)
-        self.assertEqual(set(left_out), {"blocking-waits", "channels-last", "near-cpus", "spin-waits"})
+        self.assertEqual(set(left_out), {"blocking-waits", "channels-last", "model-graphs", "near-cpus", "spin-waits"})
         self.assertLessEqual({"async-save", "foreach-optimizer", "grads-to-none", "keep-cache", "pinned-copies"}, set(tried))
 
     def test_all_that_can_be_asked_do_ask(self):
