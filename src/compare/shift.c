@@ -60,6 +60,11 @@ static f64 z_of_t(f64 t, f64 df)
 	return t < 0 ? -z : z;
 }
 
+f64 lull_student_share(f64 t, f64 df)
+{
+	return lull_normal_share(z_of_t(t, df));
+}
+
 static f64 t_of_z(f64 z, f64 df)
 {
 	f64 scaled = z * (8 * df + 3) / (8 * df + 1);

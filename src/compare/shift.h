@@ -45,4 +45,7 @@ f64 lull_normal_quantile(f64 share);
 /* The share of a standard normal distribution that lies below z. */
 f64 lull_normal_share(f64 z);
 
+/* The same for Student's distribution with `df` degrees of freedom, at least 1. */
+f64 lull_student_share(f64 t, f64 df);
+
 #endif

@@ -1,8 +1,10 @@
 #include "try/contest.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/sort.h"
+#include "compare/shift.h"
 
 /* After so many rounds a side that is not faster is out. */
 #define SCREEN_ROUNDS 2
@@ -10,8 +12,17 @@
 /* A side that takes so many times as long is out at once: luck does not do that. */
 #define FAR_SLOWER 3
 
-/* Sides are judged this often at most: after n_runs rounds and after twice as many. */
-#define JUDGEMENTS 2
+/*
+ * Sides are judged twice at most: after n_runs rounds and after twice as many. Few runs have the
+ * smaller share of the false gains, since they show little of what the machine does; what is left
+ * is for noise that is not as statistics think.
+ */
+#define EARLY_SHARE 0.05
+#define LATE_SHARE  0.4
+
+/* This share of a normal distribution lies within so many standard deviations. */
+#define NORMAL_SHARE 0.75
+#define NORMAL_WIDTH 1.1503
 
 /*
  * With fewer runs than statistics need, a gain is clear if even the slowest run of a side beats the
@@ -94,10 +105,60 @@ struct lull_gain lull_gain_of(const struct lull_samples *before, const struct lu
 	return gain;
 }
 
+/* How far runs of the same side lie apart, of all sides: the noise of the machine. */
+struct noise {
+	f64 spread; /* standard deviation of the logarithms of runs; 0 if they do not vary */
+	f64 df;
+};
+
+static struct noise noise_of(const struct lull_contest *c)
+{
+	const struct lull_side *sides = c->sides.at;
+	struct noise noise = { 0 };
+	struct lull_vec apart;
+
+	lull_vec_init(&apart, sizeof(f64));
+	for (size_t i = 0; i < c->sides.n; i++) {
+		const struct lull_samples *s = &sides[i].samples;
+		f64 median = lull_samples_median(s);
+
+		if (s->runs.n < 2 || median <= 0)
+			continue;
+		for (size_t k = 0; k < s->runs.n; k++)
+			*(f64 *)lull_vec_push(&apart) = fabs(log(lull_samples_run(s, k) / median));
+		noise.df += (f64)(s->runs.n - 1);
+	}
+	if (apart.n) {
+		/* A few runs that took far longer do not count, but one in four does. */
+		lull_sort_f64(apart.at, apart.n);
+		noise.spread = ((f64 *)apart.at)[(size_t)(NORMAL_SHARE * (f64)(apart.n - 1))] /
+			       NORMAL_WIDTH * sqrt((f64)apart.n / noise.df);
+	}
+	lull_vec_release(&apart);
+	return noise;
+}
+
+/*
+ * Whether a gain may be the luck of the machine: where half of all runs are slow, those of one side
+ * may all be, and look as if they did not vary. Those of the other sides tell.
+ */
+static bool is_luck(const struct noise *noise, const struct lull_side *before,
+		    const struct lull_side *after, f64 alpha)
+{
+	f64 n = (f64)before->samples.runs.n, m = (f64)after->samples.runs.n, error;
+
+	if (noise->spread <= 0)
+		return false;
+	error = noise->spread * sqrt(1 / n + 1 / m);
+	return lull_student_share(-log(after->gain.ratio) / error, noise->df) > alpha;
+}
+
 void lull_contest_judge(struct lull_contest *c)
 {
 	struct lull_side *sides = c->sides.at;
-	f64 alpha = LULL_CONTEST_ALPHA / c->n_compared / JUDGEMENTS;
+	f64 share = c->round > c->n_runs ? LATE_SHARE : EARLY_SHARE;
+	f64 alpha = LULL_CONTEST_ALPHA / c->n_compared * share;
+	struct noise noise = noise_of(c);
 
 	for (size_t i = 1; i < c->sides.n; i++) {
 		struct lull_side *s = &sides[i];
@@ -105,7 +166,11 @@ void lull_contest_judge(struct lull_contest *c)
 
 		if (!s->n_runs || (s->is_out && s->gain.verdict == LULL_GAIN_YES))
 			continue;
+		if (is_clear(&sides[0].samples, &s->samples, c->fastest, &s->gain))
+			continue;
 		s->gain = lull_gain_of(&sides[0].samples, &s->samples, c->fastest, alpha);
+		if (s->gain.verdict == LULL_GAIN_YES && is_luck(&noise, &sides[0], s, alpha))
+			s->gain.verdict = LULL_GAIN_HIDDEN;
 		if (was_screened && s->gain.verdict == LULL_GAIN_UNKNOWN)
 			s->gain.verdict = LULL_GAIN_NONE;
 	}

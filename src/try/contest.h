@@ -12,6 +12,8 @@
  *  4. Sides are judged after n_runs rounds. Where noise hides what looks like a gain, there are as
  *     many rounds again.
  *  5. Runs are compared, not steps (compare/decide.h): all steps of a run share its luck.
+ *  6. A gain has to stand out of the noise of all sides, not only of the two: where half of all
+ *     runs are slow, all four of one side may be.
  *
  * False gains: LULL_CONTEST_ALPHA for all sides and both judgements together (test_contest).
  */
