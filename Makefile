@@ -419,6 +419,7 @@ need/e2e/osrt: $(OSRT_GUESTS)
 need/e2e/ranks: $(BUILD)/sim/lull-job
 need/e2e/fleetd: sim $(BUILD)/examples/train_cuda
 need/e2e/weeks: sim $(BUILD)/e2e/part/libjump.so
+need/e2e/why_loops: sim $(BUILD)/e2e/loop_guest
 need/e2e/requests: sim $(BUILD)/e2e/request_guest $(BUILD)/e2e/socket_guest
 need/e2e/packages: sim $(BUILD)/examples/train_cuda
 need/e2e/promises: sim $(BUILD)/examples/train_cuda $(BUILD)/sim/lull-job
