@@ -9,7 +9,7 @@
 /* After so many rounds a side that is not faster is out. */
 #define SCREEN_ROUNDS 2
 
-/* A side that takes so many times as long is out at once: luck does not do that. */
+/* A side that takes so many times as long is out at once, unless that may be luck: see is_long. */
 #define FAR_SLOWER 3
 
 /*
@@ -197,8 +197,8 @@ static f64 middle(const struct lull_side *s)
 	return s->samples.values.n ? lull_median(s->samples.values.at, s->samples.values.n) : 0;
 }
 
-/* Sides that take this many times as long as side 0 need no more runs. */
-static void screen(struct lull_contest *c, f64 times)
+/* Sides, or long ones alone, that take this many times as long as side 0 need no more runs. */
+static void screen(struct lull_contest *c, f64 times, bool is_of_long)
 {
 	struct lull_side *sides = c->sides.at;
 	f64 before = middle(&sides[0]);
@@ -206,7 +206,8 @@ static void screen(struct lull_contest *c, f64 times)
 	if (before <= 0)
 		return;
 	for (size_t i = 1; i < c->sides.n; i++) {
-		if (sides[i].is_out || middle(&sides[i]) < times * before)
+		if (sides[i].is_out || (is_of_long && !sides[i].is_long) ||
+		    middle(&sides[i]) < times * before)
 			continue;
 		sides[i].is_out = true;
 		sides[i].gain.verdict = LULL_GAIN_NONE;
@@ -270,9 +271,9 @@ static bool end_round(struct lull_contest *c)
 	c->round++;
 	arrange(c);
 	if (c->round == 1)
-		screen(c, c->is_short ? 1 : FAR_SLOWER);
+		screen(c, c->is_short ? 1 : FAR_SLOWER, !c->is_short);
 	if (c->round == SCREEN_ROUNDS)
-		screen(c, 1);
+		screen(c, 1, false);
 	settle(c);
 	if (c->round < c->n_runs)
 		return has_any(c);

@@ -5,8 +5,9 @@
  * becomes slower meets all of them. Rules:
  *
  *  1. Each round starts with side 0; the others follow, one place further in each round.
- *  2. A side that cannot run, is far slower in its first run, or is not faster after two rounds, is
- *     out. Where the time is short, one round decides, and the fastest follow first.
+ *  2. A side that cannot run, or is not faster after two rounds, is out; one whose runs are long,
+ *     also if it is far slower in the first. Where the time is short, one round decides, and the
+ *     fastest follow first.
  *  3. A side that is twice as fast in each of two rounds has gained, and is done, unless side 0 has
  *     ever been faster than that: others may have used the machine just then.
  *  4. Sides are judged after n_runs rounds. Where noise hides what looks like a gain, there are as
@@ -48,6 +49,7 @@ struct lull_side {
 	struct lull_samples samples; /* ns a step */
 	u32 n_runs;
 	bool is_out;	       /* it needs no more runs */
+	bool is_long;	       /* its runs take so long that luck is no large part of them */
 	struct lull_gain gain; /* over side 0 */
 };
 

@@ -31,6 +31,9 @@
 /* Runs that are left for the best candidates after all were screened. */
 #define LAST_RUNS 3
 
+/* A run that takes longer is not slow because the machine stood still for a moment. */
+#define LONG_NS (10 * LULL_NS_PER_S)
+
 /* Remedies that are tried together at most. */
 #define MOST_TOGETHER 4
 
@@ -305,6 +308,13 @@ static bool has_room(struct lull_try *t, const struct lull_contest *c)
 	return false;
 }
 
+/* A side has run. */
+static void add_run(struct lull_contest *c, size_t side, const struct lull_trial *run)
+{
+	lull_contest_add(c, side, run->seen.steps.at, run->seen.steps.n);
+	((struct lull_side *)lull_vec_get(&c->sides, side))->is_long = run->wall_ns > LONG_NS;
+}
+
 /* The entry of a side: the program as it is, or one of those that take part. */
 static struct lull_try_entry *of_side(struct lull_try *t, const size_t *entries, size_t side)
 {
@@ -343,8 +353,7 @@ static int hold(struct lull_try *t, struct lull_contest *c, const size_t *entrie
 		if (rc || is_stopped)
 			continue;
 		if (!is_out)
-			lull_contest_add(c, (size_t)side, e->last.seen.steps.at,
-					 e->last.seen.steps.n);
+			add_run(c, (size_t)side, &e->last);
 		if (e->n && t->base.n_runs > 1 && !lull_try_values_fit(t, e)) {
 			e->end = LULL_TRY_DIFFERS;
 			is_out = true;
