@@ -128,6 +128,15 @@ def children(pid):
     return found
 
 
+def has_ended(pid):
+    """Whether a process is no longer there, or a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 def _kill(p):
     """The process and all of its session."""
     try:

@@ -446,7 +446,15 @@ class Hostile(Case):
 
     def test_a_hang(self):
         script = "import os, signal\n" + LOOP + "    if 'HANG' in os.environ: signal.pause()\n"
-        self.assertEqual(self.one(script, "--env", "HANG=1", "--timeout", "1")["verdict"], "hung")
+        # On a busy machine the program as it is may also be silent for so long: then it gets more time.
+        for seconds in (1, 4, 16, 64):
+            file = self.write("train.py", script)
+            done = runner.run([LULL, "try", "-q", "--format=json", "--env", "HANG=1", f"--timeout={seconds}", PYTHON, file], env=self.env(),
+                              cwd=self.folder.name)
+            if "time limit of --timeout" not in done.stderr and "made no progress" not in done.stderr:
+                break
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([entry["verdict"] for entry in json.loads(done.stdout)["tried"]], ["hung"])
 
     def test_an_early_exit_without_handlers(self):
         # 20 steps, of which the first 5 or so are warm-up.
@@ -480,8 +488,7 @@ os.wait()
         pids = [int(p.rsplit("pid", 1)[1]) for p in glob.glob(self.path("pid*"))]
         self.assertTrue(pids)
         for pid in pids:
-            runner.until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().rsplit(")")[1][:3],
-                         f"process {pid} ends")
+            runner.until(lambda: runner.has_ended(pid), f"process {pid} ends")
 
     def test_ranks_end_after_the_same_number_of_steps(self):
         # Each rank waits for the other at each step; the second never has two steps alike.
@@ -559,14 +566,12 @@ class Written(Case):
 
     def entry(self, script, *options):
         self.write("run.sh", script)
-        for _ in range(20):
-            done = runner.run([LULL, "try", "-q", "--format=json", "--whole", *options, "sh", "run.sh"], env=self.env(), cwd=self.folder.name)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            found = json.loads(done.stdout)["tried"][0]
-            # A first run that takes far longer by chance is the last, and its results are not compared.
-            if found["runs"] > 1:
-                return found
-        self.fail(f"one run alone, 20 times: {found}")
+        done = runner.run([LULL, "try", "-q", "--format=json", "--whole", *options, "sh", "run.sh"], env=self.env(), cwd=self.folder.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)["tried"][0]
+        # However long its first run took by chance: it was short.
+        self.assertGreater(found["runs"], 1)
+        return found
 
     def test_numbers_that_stay_the_same_are_compared(self):
         # The second number is another one each time, and does not count.
@@ -685,6 +690,7 @@ class Served(Case):
             with socket.create_connection(("127.0.0.1", int(os.environ["PORT"]))) as asked:
                 asked.sendall(b"%d" % i)
                 print(asked.recv(20).decode().strip())
+                asked.recv(1)  # until the connection is closed: the request has ended before that
         """
 
     def serve(self, *options, client=None, server=SERVER):
@@ -1024,8 +1030,7 @@ class Warm(Case):
         with open(self.path("pids"), encoding="ascii") as f:
             pids = [int(pid) for pid in f.read().split()]
         for pid in pids:
-            runner.until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().rsplit(")")[1][:3],
-                         f"process {pid} ends")
+            runner.until(lambda: runner.has_ended(pid), f"process {pid} ends")
         shutil.rmtree(self.scratch)
 
 
