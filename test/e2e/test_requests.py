@@ -68,6 +68,7 @@ SERVERS = {
                 if self.path == "/stream":
                     self.wfile.write(b"b")
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = False  # it ends when the threads of all requests have
         threading.Thread(target=server.serve_forever, daemon=True).start()
         client(server.server_port)
         server.shutdown()
@@ -95,6 +96,7 @@ SERVERS = {
         @app.route("/stream")
         def stream(): return flask.Response(iter(["a", "b"]))
         server = make_server("127.0.0.1", 0, app, threaded=True)
+        server.daemon_threads = False
         threading.Thread(target=server.serve_forever, daemon=True).start()
         client(server.server_port)
         server.shutdown()
@@ -405,7 +407,7 @@ class Grpc(Case):
             async def one(message, context): return b"one"
             async def many(message, context):
                 for part in (b"a", b"b", b"c"):
-                    await asyncio.sleep(0.001)
+                    await asyncio.sleep(0.02)  # a loop that gets no CPU before it waits, waits for less
                     yield part
             async def refuse(message, context): await context.abort(grpc.StatusCode.NOT_FOUND, "no such thing")
             async def fail(message, context): raise ValueError("of the program")
@@ -566,7 +568,8 @@ class Latency(Case):
         rows = {row["Name"]: row for row in self.requests(report)}
         first, second = rows["GET /block"], rows["GET /quick"]
         self.assertLess(int(second["Start (ns)"]), int(first["Start (ns)"]) + int(first["Latency (ns)"]), rows)
-        self.assertGreater(int(second["queue (ns)"]) + int(second["others (ns)"]), int(second["host (ns)"]), rows)
+        # The kernel tells when data came by its ticks: two of them are 20 ms at most.
+        self.assertGreater(int(second["queue (ns)"]) + int(second["others (ns)"]), 0.03e9, rows)
 
     def test_marks_in_the_task_of_a_connection(self):
         """They begin when the data came, which wait behind another request; not if the task waited for something else."""
@@ -830,7 +833,7 @@ class Identity(Case):
             import gc, lull, threading, weakref
             gc.disable()
             def wait_for(gone):
-                for _ in range(1000):
+                for _ in range(6000):
                     if gone() is None:
                         return True
                     time.sleep(0.01)
@@ -965,6 +968,7 @@ class Trouble(Case):
             @app.route("/stream")
             def stream(): return flask.Response(parts())
             server = make_server("127.0.0.1", 0, app, threaded=True)
+            server.daemon_threads = False
             threading.Thread(target=server.serve_forever, daemon=True).start()
             client(server.server_port)
             server.shutdown()
@@ -1221,8 +1225,8 @@ class Native(Case):
 
     def test_a_server_that_nobody_knows(self):
         for row in self.check_sockets(0):
-            # It sleeps for most of the time.
-            self.assertGreater(int(row["wait (ns)"]) + int(row["cpu (ns)"]), int(row["host (ns)"]), row)
+            # It sleeps for 3 ms, if it gets a CPU to fall asleep.
+            self.assertGreater(int(row["wait (ns)"]) + int(row["cpu (ns)"]), 0.0025e9, row)
 
     def test_calls_on_connections_however_short(self):
         """Where all are too short to be recorded for themselves."""
