@@ -34,6 +34,7 @@ def most(answer):
 
 
 def check(how, cause, guest=NATIVE):
+    """What is said of the cause."""
     # On a busy machine the device may be idle for nothing but want of a CPU: then the loop has to be seen again.
     for _ in range(5):
         answer = record(how, guest)
@@ -42,17 +43,21 @@ def check(how, cause, guest=NATIVE):
     expect(f"the cause of {how}", most(answer) == cause, answer["device"]["costs_ns"])
     finding = [f for f in answer["findings"] if f["cause"] == cause]
     expect(f"a finding for {how}", len(finding) == 1, answer["findings"])
-    return " ".join(e["text"] for e in finding[0]["evidence"])
+    return finding[0]
+
+
+def evidence(finding):
+    return " ".join(e["text"] for e in finding["evidence"])
 
 
 def a_sort_is_named_with_its_function():
-    said = check("sort", "host-compute")
+    said = evidence(check("sort", "host-compute"))
     expect("the function of the program", "sort_particles" in said and "introsort" not in said, said)
     expect("how many samples say so", "samples there" in said, said)
 
 
 def a_lock_is_named_with_its_holder():
-    said = check("lock", "lock-wait")
+    said = evidence(check("lock", "lock-wait"))
     expect("the call", "pthread_mutex_lock" in said, said)
     # On a busy machine there may be too few waits for samples; then the scheduler says who ran.
     expect("who holds it", "meanwhile thread" in said and ("burn" in said or "samples" not in said), said)
@@ -64,7 +69,7 @@ def questions_and_sleeps_are_polling():
 
 
 def small_copies_are_counted():
-    said = check("small", "small-copies")
+    said = evidence(check("small", "small-copies"))
     expect("how many", "1000 copies to the device per step, 4 bytes each" in said, said)
 
 
@@ -81,14 +86,12 @@ def files_and_sockets_are_told_apart():
 
 
 def a_server_without_requests_has_no_demand():
-    answer = record("demand")
-    expect("the cause", most(answer) == "no-demand", answer["device"]["costs_ns"])
-    finding = [f for f in answer["findings"] if f["cause"] == "no-demand"][0]
+    finding = check("demand", "no-demand")
     expect("nothing is predicted", not finding.get("prediction"), finding)
 
 
 def a_batch_from_a_queue_is_the_input_pipeline():
-    said = check("queue", "input-pipeline")
+    said = evidence(check("queue", "input-pipeline"))
     expect("who prepares it", "meanwhile thread" in said, said)
 
 
