@@ -4,6 +4,7 @@
  * Where a run to the end is short, the program as it is runs to its end twice, which shows the
  * numbers that are always the same, and the best once. If its numbers differ, it is out.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -14,14 +15,21 @@
 /* Runs to the end: two of the program as it is, one of the best. */
 #define N_RUNS 3
 
+/*
+ * They may take so long whatever the rest took: the run that tells how long one takes may have been
+ * a slow one.
+ */
+#define SHORT_S 20
+
 /* Whether there is something to check, and it may take no longer than all before did. */
 static bool is_worth_it(const struct lull_try *t)
 {
 	f64 need_s = N_RUNS * (f64)t->ran_ns / 1e9;
+	f64 spent_s = (f64)(lull_now_ns() - t->began_ns) / 1e9;
 	const struct lull_try_entry *best = lull_try_best(t);
 
 	return best && !best->has_values && t->how.count && !t->is_cut && !t->is_stopped &&
-	       need_s <= (f64)(lull_now_ns() - t->began_ns) / 1e9 && need_s <= lull_try_left_s(t);
+	       need_s <= fmax(spent_s, SHORT_S) && need_s <= lull_try_left_s(t);
 }
 
 /* Let an entry run to its end; false if it does not. */
