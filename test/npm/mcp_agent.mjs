@@ -31,11 +31,15 @@ const FIXES = [[/pinned memory/, "--fixed"], [/another thread or process/, "--fi
 // The causes of a page in its order: [name, fix].
 const causes = (page) => [...page.matchAll(/^ {2}([a-z-]+): [\d.]+ \S+\/step[^]*?Fix: (.*(?:\n {2}[a-z].*)*)/gm)].map((m) => [m[1], m[2]]);
 
-await useLong("profile", { command: ["train_cuda", "--steps=40"], output: "before" });
-const page = await use("why", { report: "before.lull" });
+// On a busy machine the first cause may be that others had its CPUs, which no change of the program helps, and even the
+// only one: then it is recorded again.
+let page, cause, fix;
+for (let i = 0; i < 5 && !cause; i++) {
+	await useLong("profile", { command: ["train_cuda", "--steps=40"], output: "before", overwrite: true });
+	page = await use("why", { report: "before.lull" });
+	[cause, fix] = causes(page).find(([, text]) => FIXES.some(([pattern]) => pattern.test(text))) ?? [];
+}
 assert.match(page, /2\. lull profile -o after train_cuda --steps=40/);
-// On a busy machine the first cause may be that others had its CPUs, which no change of the program helps.
-const [cause, fix] = causes(page).find(([, text]) => FIXES.some(([pattern]) => pattern.test(text))) ?? [];
 assert.ok(cause, `the agent knows how to do none of this:\n${page}`);
 console.log(`cause ${cause}`);
 const change = FIXES.find(([pattern]) => pattern.test(fix));
