@@ -248,6 +248,18 @@ static void recall(const struct lull_vec *earlier, struct candidate *c)
 			c->call = all[i].call;
 }
 
+/* We trace it: it was asked to stop before, and may have done so since. */
+static bool is_seized(pid_t tid)
+{
+	int saved = errno;
+	char tracer[32];
+	bool is = lull_attach_status(tid, "TracerPid", tracer, sizeof(tracer)) &&
+		  atoi(tracer) == (int)getpid();
+
+	errno = saved;
+	return is;
+}
+
 static void list_threads(const struct lull_attach_target *target, const struct lull_vec *earlier,
 			 struct lull_vec *list)
 {
@@ -264,7 +276,8 @@ static void list_threads(const struct lull_attach_target *target, const struct l
 		struct candidate c = { .tid = tid };
 		char state = tid ? state_of(pid, tid) : '?';
 
-		if (state != 'S' && state != 'R')
+		/* One that had no CPU when it was to stop has stopped by now, and waits for us. */
+		if (state != 'S' && state != 'R' && !(state == 't' && is_seized(tid)))
 			continue;
 		read_call(target, tid, &c.call);
 		recall(earlier, &c);
@@ -475,6 +488,7 @@ void lull_attach_let_go(struct lull_tracee *t)
 static bool stop(struct lull_tracee *t)
 {
 	struct lull_seen_call before = t->seen;
+	bool has_stopped = state_of(t->target->pid, t->tid) == 't';
 
 	/* Once more: it may have gone on since the list was made. */
 	read_call(t->target, t->tid, &t->seen);
@@ -483,7 +497,8 @@ static bool stop(struct lull_tracee *t)
 	    before.sp == t->seen.sp && before.pc == t->seen.pc)
 		t->seen = before;
 	t->stopped_ns = lull_now_ns();
-	return lull_attach_trace(t, PTRACE_INTERRUPT, 0, NULL) == 0 && await_stop(t);
+	return (has_stopped || lull_attach_trace(t, PTRACE_INTERRUPT, 0, NULL) == 0) &&
+	       await_stop(t);
 }
 
 /*
@@ -502,18 +517,6 @@ static bool glimpse(struct lull_tracee *t, struct code *code)
 	return true;
 }
 
-/* It did not stop when it was tried before. */
-static bool is_seized(const struct lull_tracee *t)
-{
-	int saved = errno;
-	char tracer[32];
-	bool is = lull_attach_status(t->tid, "TracerPid", tracer, sizeof(tracer)) &&
-		  atoi(tracer) == (int)getpid();
-
-	errno = saved;
-	return is;
-}
-
 /* 1: stopped at a safe point; 0: not; negative: not allowed at all. */
 static int try_thread(struct lull_tracee *t, const struct candidate *c, struct code *code,
 		      struct lull_err *err)
@@ -522,7 +525,7 @@ static int try_thread(struct lull_tracee *t, const struct candidate *c, struct c
 	t->seen = c->call;
 	t->is_in_call = false;
 	if (lull_attach_trace(t, PTRACE_SEIZE, 0, (void *)(u64)PTRACE_O_TRACESYSGOOD) != 0 &&
-	    !is_seized(t)) {
+	    !is_seized(t->tid)) {
 		/* A thread that is about to end is refused, too; the first is there to the end. */
 		if (errno != EPERM || t->tid != t->target->pid)
 			return no(t, "gone");
@@ -532,7 +535,7 @@ static int try_thread(struct lull_tracee *t, const struct candidate *c, struct c
 			"its user or as root, in a container with --cap-add SYS_PTRACE",
 			(int)t->target->pid, t->target->name);
 	}
-	/* What does not stop is let go when this process ends. */
+	/* What does not stop in time is tried again, and let go when this process ends. */
 	if (!glimpse(t, code) || !stop(t))
 		return 0;
 	if (is_safe_point(t, code))

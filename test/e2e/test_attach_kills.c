@@ -23,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ struct told {
 	_Atomic u64 n_bad;    /* things that were not as they must be */
 	_Atomic u64 n_broken; /* waits for events that ended without one */
 	_Atomic u32 is_over;
+	_Atomic u32 is_late, is_deaf; /* a stop is to come late; it cannot come now */
 	int event_fd;
 	int pipe[2];
 };
@@ -156,6 +158,21 @@ static void round_mixed(void)
 	n++;
 }
 
+/* Until its child ends, nothing stops the thread: as one that gets no CPU. */
+static void round_late(void)
+{
+	struct timespec time = { 0, 500000000 };
+
+	if (atomic_exchange(&told->is_late, 0) && vfork() == 0) {
+		atomic_store(&told->is_deaf, 1);
+		syscall(SYS_nanosleep, &time, NULL);
+		_exit(0);
+	}
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	note(keep_registers() == 0);
+}
+
 static void on_alarm(int signal)
 {
 	volatile u64 n = 0;
@@ -254,21 +271,39 @@ static void die_at(void *ctx, u32 step)
 		kill(getpid(), SIGKILL);
 }
 
-/* Enter and die at this step; the error's text says what became of it. */
-static void enter(pid_t pid, u32 step, struct lull_err *err)
+/* Just before it is to stop for the first time; it is seized already. */
+static void be_late_once(void *ctx, u32 step)
+{
+	(void)ctx;
+	if (step != 2)
+		return;
+	atomic_store(&told->is_late, 1);
+	while (!atomic_load(&told->is_deaf))
+		usleep(1000);
+}
+
+/* Enter, with this done at each step; the error's text says what became of it. */
+static void enter_with(pid_t pid, void (*on_step)(void *ctx, u32 step), void *ctx,
+		       struct lull_err *err)
 {
 	struct lull_attach_wish wish = {
 		.agent_path = agent_path,
 		.folder = "/nowhere",
 		.python_path = "",
-		.on_step = die_at,
-		.ctx = &step,
+		.on_step = on_step,
+		.ctx = ctx,
 	};
 	struct lull_attach_target target;
 	struct lull_attach_done done;
 
 	if (lull_attach_inspect(&target, pid, err) == 0)
 		lull_attach_enter(&target, &wish, &done, err);
+}
+
+/* Enter and die at this step. */
+static void enter(pid_t pid, u32 step, struct lull_err *err)
+{
+	enter_with(pid, die_at, &step, err);
 }
 
 /* Kill the tracer at every `stride`-th step, until it comes to its end. */
@@ -348,6 +383,22 @@ static void signals_go_on(void **state)
 	kill_at_steps(round_signals, 0, 5);
 }
 
+/* On a busy machine: it stops when it gets a CPU, and the tracer comes back for it. */
+static void a_thread_that_stops_late_is_not_given_up(void **state)
+{
+	pid_t pid = start(round_late, 0);
+	struct lull_err err = { 0 };
+
+	(void)state;
+	await_rounds(pid, 2);
+	enter_with(pid, be_late_once, NULL, &err);
+	assert_int_equal(atomic_load(&told->is_deaf), 1);
+	if (!strstr(err.msg, "no room"))
+		fail_msg("%s", err.msg);
+	await_rounds(pid, 2);
+	end(pid);
+}
+
 static int set_up(void **state)
 {
 	char exe[PATH_MAX], *slash;
@@ -372,6 +423,7 @@ int main(void)
 		cmocka_unit_test(a_sleep_is_not_cut_short),
 		cmocka_unit_test(forks_loads_and_allocations_go_on),
 		cmocka_unit_test(signals_go_on),
+		cmocka_unit_test(a_thread_that_stops_late_is_not_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
