@@ -16,8 +16,9 @@
 #include "base/time.h"
 #include "wire/wire.h"
 
-/* An agent that leaves is given this time. */
-#define LEAVE_NS LULL_NS_PER_S
+/* An agent that may be about to leave is given this time, and one that leaves. */
+#define STAY_NS	 LULL_NS_PER_S
+#define LEAVE_NS (20 * LULL_NS_PER_S)
 
 /* `lull attach` has a thread in it, which ends when it leaves. */
 static bool has_our_thread(pid_t pid)
@@ -63,14 +64,30 @@ static bool is_of_session(pid_t pid)
 	return is;
 }
 
+/* The memory of a session is mapped, and the recorder has not removed it. */
+static bool has_session(pid_t pid)
+{
+	struct lull_str text = LULL_STR_INIT;
+	bool has;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	if (!lull_file_read(path, &text))
+		text.len = 0;
+	/* Of a file that was removed the line ends with "(deleted)". */
+	has = text.len && strstr(text.at, "/control\n");
+	lull_str_release(&text);
+	return has;
+}
+
 bool lull_attach_is_occupied(pid_t pid)
 {
-	u64 until_ns = lull_now_ns() + LEAVE_NS;
+	u64 begin_ns = lull_now_ns();
 
 	if (is_of_session(pid))
 		return true;
 	while (has_our_thread(pid)) {
-		if (lull_now_ns() > until_ns)
+		if (lull_now_ns() - begin_ns > (has_session(pid) ? STAY_NS : LEAVE_NS))
 			return true;
 		usleep(10000);
 	}
