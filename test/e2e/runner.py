@@ -135,6 +135,12 @@ def has_ended(pid):
             return f.read().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
         return True
+def program_of(pid):
+    """The file that the process runs, as it is after links; None if it has ended."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
 
 
 def _kill(p):

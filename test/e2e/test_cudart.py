@@ -89,7 +89,7 @@ class Recording:
         if how == "killed":
             # The recorder has them, the one before the queue as well, although CUPTI has not given the buffer back.
             runner.until(lambda: runner.metric(url, "lull_kernels_total") >= N_QUEUED + 1, "all that is done is seen")
-            [guest] = [pid for pid in runner.children(p.pid) if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(self.program)]
+            [guest] = [pid for pid in runner.children(p.pid) if runner.program_of(pid) == os.path.realpath(self.program)]
             os.kill(guest, signal.SIGKILL)
         if how in ("stop", "stopped"):
             runner.until_file(self.report)
