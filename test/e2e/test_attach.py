@@ -647,6 +647,42 @@ def python_that_has_not_begun_is_left_alone():
     p.kill()
 
 
+# Has a thread such as an agent's that has left all but its last instructions, until a file tells it to end.
+LEAVES = """#include <pthread.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void *leave(void *unused)
+{
+	prctl(PR_SET_NAME, "lull-attach");
+	fclose(fopen("ready", "w"));
+	while (access("leave", F_OK))
+		usleep(1000);
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, 0, leave, 0);
+	for (;;)
+		pause();
+}
+"""
+
+
+def an_agent_that_leaves_is_waited_for():
+    """Longer than for one whose session is there."""
+    p = compiled("leaves", LEAVES, "-lpthread")
+    until_file("ready")
+    a = runner.start([LULL, "attach", "-f", "-o", "a", "-d", "20ms", str(p.pid)], stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    open("leave", "w").close()
+    _, err = runner.finish(a)
+    expect("the status", a.returncode == 0, err)
+    p.kill()
+
+
 # Two threads that wait for each other through pipes.
 PIPES = """#include <pthread.h>
 #include <unistd.h>
@@ -1068,6 +1104,7 @@ TESTS = (
     ctrl_c_ends_it,
     the_end_of_the_program_ends_it,
     a_recorder_that_dies_is_left,
+    an_agent_that_leaves_is_waited_for,
     calls_are_seen_and_entries_put_back,
     entries_that_are_not_bound_yet_too,
     calls_of_mpi_are_seen_and_entries_put_back,
