@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 
@@ -56,13 +57,19 @@ def windows_fit(report):
     return windows
 
 
-def profile_windows(steps, *words, **how):
-    """Record the loop with so many steps, or with more and more until there are two windows. How many it had."""
+def profile_until(is_enough, steps, *words, **how):
+    """Record the loop with so many steps, or with more and more until the report is enough. How many it had."""
     for n in (steps, 4 * steps, 16 * steps):
-        profile("-f", "-o", "a", "--duty", "30%", *words, LOOP, f"--steps={n}", **how)
-        if ask("a.lull", "select count(*) as n from window")[0]["n"] >= 2:
+        profile("-f", "-o", "a", *words, LOOP, f"--steps={n}", **how)
+        if is_enough():
             break
     return n
+
+
+def profile_windows(steps, *words, **how):
+    """The same until there are two windows."""
+    return profile_until(lambda: ask("a.lull", "select count(*) as n from window")[0]["n"] >= 2, steps, "--duty", "30%", *words,
+                         **how)
 
 
 def windows_hold_whole_steps_and_all_steps_are_counted():
@@ -70,7 +77,8 @@ def windows_hold_whole_steps_and_all_steps_are_counted():
     windows = windows_fit("a.lull")
     facts = meta("a.lull")
     expect("there are windows", len(windows) >= 2, windows)
-    expect("with some steps each", all(w["n_steps"] >= 5 for w in windows[:-1]), windows)
+    # A loop that stood still for seconds had one by time.
+    expect("with some steps each", all(w["n_steps"] >= 5 for w in windows[:-1] if w["kind"] == 1), windows)
     counted = sum(w["n_steps"] + w["n_outside"] for w in windows) + int(facts["duty.tail_steps"])
     # Nobody says when the last step ends but the end of the program.
     expect("all steps are counted", counted in (n_all - 1, n_all), (counted, windows))
@@ -81,7 +89,8 @@ def windows_hold_whole_steps_and_all_steps_are_counted():
            not ask("a.lull", "select * from issue where severity >= 2"), ask("a.lull", "select * from issue"))
     state = open("state").read()
     left = int(re.search(r"finalized=(\d+)", state)[1])
-    expect("CUPTI is left after windows", left >= len(windows) - 1, (left, len(windows)))
+    # The thread that leaves may have no CPU until the next window begins.
+    expect("CUPTI is left after windows", 1 <= left <= len(windows), (left, len(windows)))
 
 
 def sums_stand_for_the_whole_run():
@@ -177,26 +186,43 @@ def a_program_without_steps_is_recorded_by_time():
 
 
 def a_budget_is_kept_and_its_cost_is_said():
-    profile("-o", "a", "--budget", "5%", LOOP, "--steps=400")
-    cost = meta("a.lull").get("duty.cost", "")
+    cost = lambda: meta("a.lull").get("duty.cost", "")
+    profile_until(cost, 400, "--budget", "5%")
+    cost = cost()
     expect("what it cost", re.search(r"% of the run, by \d+ steps in windows and \d+ outside", cost), cost)
 
 
 def a_slow_step_outside_of_windows_has_one_of_its_own():
-    profile("-o", "a", "--duty", "1%", "--flight", "10", "--trigger", "step>100ms", LOOP, "--steps=400", "--slow=200")
-    reports = [name for name in os.listdir(".") if name.endswith(".lull")]
-    expect("the slow step wrote a report", reports)
-    # The planted one, or one that the machine made.
-    for report in reports:
-        expect("because of it", "took" in meta(report)["flight.reason"], meta(report))
-    windows = [w for report in reports for w in ask(report, "select * from window")]
+    for n in (400, 1600, 6400):  # until there are steps left when the recorder asks for a window
+        profile("-o", "a", "--duty", "1%", "--flight", "10", "--trigger", "step>100ms", LOOP, f"--steps={n}", "--slow=200")
+        reports = [name for name in os.listdir(".") if name.endswith(".lull")]
+        expect("the slow step wrote a report", reports)
+        # The planted one, or one that the machine made.
+        for report in reports:
+            expect("because of it", "took" in meta(report)["flight.reason"], meta(report))
+        windows = [w for report in reports for w in ask(report, "select * from window")]
+        if any(w["n_steps"] for w in windows):
+            break
+        for report in reports:
+            os.unlink(report)
     expect("with a window after it", any(w["n_steps"] for w in windows), windows)
+
+
+def written_windows():
+    """Windows in what has been written so far: a copy of it is made a report."""
+    shutil.copy("a.lull.part", "copy.lull.part")
+    done = runner.run([LULL, "recover", "copy.lull.part"])
+    n = ask("copy.lull", "select count(*) as n from window")[0]["n"] if done.returncode == 0 else 0
+    for name in ("copy.lull", "copy.lull.part"):
+        if os.path.exists(name):
+            os.unlink(name)
+    return n
 
 
 def a_killed_recorder_leaves_windows_that_can_be_recovered():
     lull = runner.start([LULL, "profile", *QUIET, "-o", "a", "--duty", "40%", LOOP, "--steps=1000000"], env=ENV)
     until_file("a.lull.part")
-    until(lambda: os.path.getsize("a.lull.part") > 70000, "windows are written")
+    until(lambda: written_windows() >= 2, "windows are written")
     program = runner.children(lull.pid)
     lull.kill()
     lull.wait(limit())
@@ -216,13 +242,19 @@ def a_killed_recorder_leaves_windows_that_can_be_recovered():
 
 def a_session_may_stop_and_start_again():
     lull = runner.start([LULL, "profile", *QUIET, "--session-new", f"duty{os.getpid()}", "-o", "a", "--duty", "40%", LOOP,
-                         "--steps=800"], env=ENV)
-    until_file("a.lull.part")
-    until(lambda: os.path.getsize("a.lull.part") > 40000, "a window is written")
+                         "--steps=1000000"], env=ENV)
+
+    def is_written():
+        return any(name.endswith(".part") and os.path.exists(name) and os.path.getsize(name) > 40000 for name in os.listdir("."))
+
+    until(is_written, "a window is written")
     for word in ("stop", "start"):
         done = runner.run([LULL, word, "--session", f"duty{os.getpid()}"])
         expect(f"lull {word}", done.returncode == 0, done.stderr)
-    expect("the program ends well", lull.wait(limit()) == 0, lull.returncode)
+    until(lambda: os.path.exists("a.lull") and is_written(), "another one")
+    [program] = [pid for pid in runner.children(lull.pid) if runner.program_of(pid) == os.path.realpath(LOOP)]
+    os.kill(program, signal.SIGTERM)
+    expect("it ends as the program does", lull.wait(limit()) == 128 + signal.SIGTERM, lull.returncode)
     reports = sorted(name for name in os.listdir(".") if name.endswith(".lull"))
     expect("two reports", len(reports) == 2, os.listdir("."))
     for report in reports:
