@@ -239,6 +239,8 @@ def a_slow_step_is_in_the_dump():
         row = ask(report, f"select dur_ns from step where number = {number}")
         expect("the step", row and row[0]["dur_ns"] > 200e6, row)
         expect("its length", abs(in_ns(reason.split(" took ")[1]) / row[0]["dur_ns"] - 1) < 0.01, (reason, row))
+        if number < 10:
+            continue  # made by the machine: there may be nothing before it
         # Dimensions are complete: kernels have names, threads processes.
         row = ask(report, "select count(*) as n, sum(name is null) as unnamed from kernels")[0]
         expect("kernels", row["n"] > 0 and not row["unnamed"], row)
@@ -296,12 +298,21 @@ def snapshots_until_steps_are_forgotten(name):
     return n
 
 
+def await_steps(url):
+    """The program goes on: some steps come."""
+    before = runner.metric(url, "lull_step_seconds_count")
+    until(lambda: runner.metric(url, "lull_step_seconds_count") > before + 2, "more steps come")
+
+
 def dumps_come_when_asked_and_are_numbered():
-    p = start_loop("--flight=1", "-o", "ask")
+    p = start_loop("--flight=1", "--metrics-port=0", "-o", "ask")
+    url = runner.url_of_metrics(p)
     n = snapshots_until_steps_are_forgotten("ask")
+    await_steps(url)
     os.kill(p.pid, signal.SIGUSR1)
     until_file(f"ask-{n + 1}.lull")
     written_ns = time.monotonic_ns()
+    await_steps(url)
     said = end(p)
     expect("both are told", f"ask-{n}.lull: lull snapshot" in said and f"ask-{n + 1}.lull: SIGUSR1" in said, said)
     expect("the end is kept, too: the program was killed", f"ask-{n + 2}.lull" in said and "none lost" in said, said)
@@ -335,7 +346,12 @@ def a_crash_is_kept():
 
 
 def slow_steps_cannot_flood():
-    said = profile("--flight=0.5", "--flight-limit=2", "--trigger=step>1us", "-o", "flood", LOOP, "--steps=600", env=SIM)
+    for n in (600, 2400, 9600):  # until the program goes on after the first one was written
+        said = profile("--flight=0.5", "--flight-limit=2", "--trigger=step>1us", "-o", "flood", LOOP, f"--steps={n}", env=SIM)
+        if len(reports()) > 1:
+            break
+        for name in reports():
+            os.unlink(name)
     expect("two reports", reports() == ["flood-1.lull", "flood-2.lull"], (reports(), said))
     expect("the others are counted", int(meta("flood-2.lull")["flight.not_written"]) > 0, meta("flood-2.lull"))
 
