@@ -217,7 +217,8 @@ export async function sharedPage(...args) {
 
 /** Wait until the page has drawn all it asked for. The page forbids eval, so no waitForFunction. */
 export async function settle(page) {
-  await page.waitForTimeout(25);
+  // A new size is noticed while a frame is made.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await until(() => page.evaluate(() => Boolean(window.lull && window.lull.state().isFull && window.lull.state().isIdle)), "the page settles");
 }
 

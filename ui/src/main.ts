@@ -193,7 +193,7 @@ function expose(app: App, timeline: Timeline, drawer: Drawer, source: Source): v
     state: () => ({
       view: app.view, selection: app.selection, range: app.range, tab: app.tab, rows: timeline.layout.rows.length, pinned: app.pinned,
       records: timeline.nRecords, labels: timeline.nLabels, pending: app.tiles.nPending, isFull: timeline.isFull,
-      isIdle: !app.tiles.isBusy && !app.names.isBusy && !drawer.isBusy && !(source instanceof HttpSource && source.nAsked), cacheBytes: app.tiles.bytes, hits: app.hits?.total ?? 0,
+      isIdle: !timeline.isDirty && !app.tiles.isBusy && !app.names.isBusy && !drawer.isBusy && !(source instanceof HttpSource && source.nAsked), cacheBytes: app.tiles.bytes, hits: app.hits?.total ?? 0,
     }),
     frameTimes: timeline.frameTimes,
     timings: source instanceof HttpSource ? source.timings : [],

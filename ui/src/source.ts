@@ -25,21 +25,28 @@ export class HttpSource implements Source {
   nAsked = 0; // questions without an answer yet
   readonly timings: { client: number; server: number; cpu: number; name: string }[] = [];
 
-  private async fetch(name: string, args: Args | undefined, init: RequestInit): Promise<Response> {
+  /** Ask, and read the answer; it counts as asked until all of it has come. */
+  private async fetch<T>(name: string, args: Args | undefined, init: RequestInit, read: (response: Response) => Promise<T>): Promise<T> {
+    this.nAsked++;
+    try {
+      return await read(await this.send(name, args, init));
+    } finally {
+      this.nAsked--;
+    }
+  }
+
+  private async send(name: string, args: Args | undefined, init: RequestInit): Promise<Response> {
     const parts: string[] = [];
     for (const [key, value] of Object.entries(args ?? {})) {
       if (value !== undefined) parts.push(`${key}=${encodeURIComponent(String(value))}`);
     }
     const began = performance.now();
     let response: Response;
-    this.nAsked++;
     try {
       response = await fetch(parts.length ? `${name}?${parts.join("&")}` : name, init);
     } catch (e) {
       if ((e as Error).name !== "AbortError") this.onGone(true);
       throw e;
-    } finally {
-      this.nAsked--;
     }
     this.onGone(false);
     if (!response.ok) throw new AskError(await response.text(), response.status);
@@ -51,20 +58,21 @@ export class HttpSource implements Source {
   }
 
   async ask<T>(name: string, args?: Args, signal?: AbortSignal): Promise<T> {
-    return (await (await this.fetch(name, args, { signal })).json()) as T;
+    return this.fetch(name, args, { signal }, (response) => response.json() as Promise<T>);
   }
 
   async bytes(name: string, args?: Args, signal?: AbortSignal): Promise<ArrayBuffer> {
     const began = performance.now();
-    const response = await this.fetch(name, args, { signal });
-    const timing = this.timings[this.timings.length - 1];
-    const buffer = await response.arrayBuffer();
-    if (timing) timing.client = performance.now() - began;
-    return buffer;
+    return this.fetch(name, args, { signal }, async (response) => {
+      const timing = this.timings[this.timings.length - 1];
+      const buffer = await response.arrayBuffer();
+      if (timing) timing.client = performance.now() - began;
+      return buffer;
+    });
   }
 
   async post<T>(name: string, args: Args, sql: string): Promise<T> {
     const init = { method: "POST", headers: { "Content-Type": "application/sql" }, body: sql };
-    return (await (await this.fetch(name, args, init)).json()) as T;
+    return this.fetch(name, args, init, (response) => response.json() as Promise<T>);
   }
 }

@@ -49,6 +49,7 @@ export class Timeline {
   scrollY = 0;
   pointer: { x: number; y: number } | null = null;
   isFull = false; // all that is in view has been drawn from its own tiles
+  isDirty = true; // something changed since it was drawn
   frameTimes: number[] = [];
   nRecords = 0;
   nLabels = 0;
@@ -62,7 +63,6 @@ export class Timeline {
   private readonly rowCount = h("span", { class: "row-count", "aria-live": "polite" }, "Rows");
   private image: ImageData | null = null;
   private painter: Painter | null = null;
-  private isDirty = true;
   private areTitlesDirty = true;
   private isRestoring = false; // the focus, of titles that were made anew
   private ratio = 1;
