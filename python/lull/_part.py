@@ -22,7 +22,7 @@ from ._library import RecordError, command
 PR_SET_PTRACER = 0x59616D61
 NAP_S = 0.005
 # The hooks come with the next instruction of the main thread. If it is another one, it may wait for something for long.
-HOOKS_S, HOOKS_ELSEWHERE_S = 2.0, 0.2
+HOOKS_S, HOOKS_ELSEWHERE_S = 5.0, 0.2
 # A program must not wait for its recorder for ever: for an answer, and until it has begun or ended.
 ANSWER_S, CHANGE_S = 10.0, 60.0
 
