@@ -128,7 +128,9 @@ export async function view(...args) {
   child.stdout.on("data", (d) => { out += d; });
   child.stderr.on("data", (d) => { err += d; });
   const ended = new Promise((done) => child.on("exit", (code, signal) => { children.delete(child); done(code ?? signal); }));
-  await until(() => /http:\S+/.test(out) || child.exitCode !== null, "lull view starts");
+  let isClosed = false; // all that it said is here
+  child.on("close", () => { isClosed = true; });
+  await until(() => /http:\S+/.test(out) || isClosed, "lull view starts");
   const url = /http:\S+/.exec(out)?.[0];
   if (!url) throw new Error(`lull view did not start: ${err}`);
   return { url, pid: child.pid, ended, stderr: () => err, stdout: () => out, end: async (signal = "SIGINT") => { child.kill(signal); return ended; } };
