@@ -54,7 +54,8 @@ struct rseq_config {
 /* A thread that may be stopped. */
 struct candidate {
 	pid_t tid;
-	u32 rank; /* the lower the better */
+	u32 rank;      /* the lower the better */
+	bool is_asked; /* to stop, and did not in time; the call is from before that */
 	struct lull_seen_call call;
 };
 
@@ -260,6 +261,23 @@ static bool is_seized(pid_t tid)
 	return is;
 }
 
+/*
+ * Whether the thread was asked to stop, and has not been looked at since: then what is known of it
+ * from before that counts, because one that has stopped does not tell in which call it was.
+ */
+static bool recall_asked(const struct lull_vec *earlier, struct candidate *c)
+{
+	const struct candidate *all = earlier->at;
+
+	for (size_t i = 0; i < earlier->n; i++) {
+		if (all[i].tid != c->tid || !all[i].is_asked || !is_seized(c->tid))
+			continue;
+		*c = all[i];
+		return true;
+	}
+	return false;
+}
+
 static void list_threads(const struct lull_attach_target *target, const struct lull_vec *earlier,
 			 struct lull_vec *list)
 {
@@ -276,11 +294,13 @@ static void list_threads(const struct lull_attach_target *target, const struct l
 		struct candidate c = { .tid = tid };
 		char state = tid ? state_of(pid, tid) : '?';
 
-		/* One that had no CPU when it was to stop has stopped by now, and waits for us. */
-		if (state != 'S' && state != 'R' && !(state == 't' && is_seized(tid)))
-			continue;
-		read_call(target, tid, &c.call);
-		recall(earlier, &c);
+		/* One that had no CPU when it was to stop may wait for us by now. */
+		if (!recall_asked(earlier, &c)) {
+			if (state != 'S' && state != 'R')
+				continue;
+			read_call(target, tid, &c.call);
+			recall(earlier, &c);
+		}
 		c.rank = rank_of(&c.call);
 		lull_vec_add(list, &c, 1);
 	}
@@ -461,13 +481,16 @@ static bool await_stop(struct lull_tracee *t)
 	u64 until_ns = lull_now_ns() + STOP_NS;
 	int status;
 
+	t->is_asked = true;
 	for (;;) {
 		pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
+		bool is_gone = got < 0 || (got == t->tid && !WIFSTOPPED(status));
 
-		if (got < 0 || (got == t->tid && !WIFSTOPPED(status)))
+		t->is_asked = !is_gone && !(got == t->tid && status >> 16 == PTRACE_EVENT_STOP &&
+					    WSTOPSIG(status) == SIGTRAP);
+		if (is_gone)
 			return no(t, "gone");
-		if (got == t->tid && status >> 16 == PTRACE_EVENT_STOP &&
-		    WSTOPSIG(status) == SIGTRAP)
+		if (!t->is_asked)
 			return true;
 		/* A signal came first: it gets it, and then our stop. */
 		if (got == t->tid)
@@ -488,8 +511,9 @@ void lull_attach_let_go(struct lull_tracee *t)
 static bool stop(struct lull_tracee *t)
 {
 	struct lull_seen_call before = t->seen;
-	bool has_stopped = state_of(t->target->pid, t->tid) == 't';
 
+	if (t->is_asked)
+		return await_stop(t);
 	/* Once more: it may have gone on since the list was made. */
 	read_call(t->target, t->tid, &t->seen);
 	/* The kernel continues a wait by a call of its own: this one. */
@@ -497,8 +521,7 @@ static bool stop(struct lull_tracee *t)
 	    before.sp == t->seen.sp && before.pc == t->seen.pc)
 		t->seen = before;
 	t->stopped_ns = lull_now_ns();
-	return (has_stopped || lull_attach_trace(t, PTRACE_INTERRUPT, 0, NULL) == 0) &&
-	       await_stop(t);
+	return lull_attach_trace(t, PTRACE_INTERRUPT, 0, NULL) == 0 && await_stop(t);
 }
 
 /*
@@ -518,11 +541,14 @@ static bool glimpse(struct lull_tracee *t, struct code *code)
 }
 
 /* 1: stopped at a safe point; 0: not; negative: not allowed at all. */
-static int try_thread(struct lull_tracee *t, const struct candidate *c, struct code *code,
+static int try_thread(struct lull_tracee *t, struct candidate *c, struct code *code,
 		      struct lull_err *err)
 {
+	bool has_stopped;
+
 	t->tid = c->tid;
 	t->seen = c->call;
+	t->is_asked = c->is_asked;
 	t->is_in_call = false;
 	if (lull_attach_trace(t, PTRACE_SEIZE, 0, (void *)(u64)PTRACE_O_TRACESYSGOOD) != 0 &&
 	    !is_seized(t->tid)) {
@@ -535,8 +561,11 @@ static int try_thread(struct lull_tracee *t, const struct candidate *c, struct c
 			"its user or as root, in a container with --cap-add SYS_PTRACE",
 			(int)t->target->pid, t->target->name);
 	}
+	has_stopped = glimpse(t, code) && stop(t);
 	/* What does not stop in time is tried again, and let go when this process ends. */
-	if (!glimpse(t, code) || !stop(t))
+	c->is_asked = t->is_asked;
+	c->call = t->is_asked ? t->seen : c->call;
+	if (!has_stopped)
 		return 0;
 	if (is_safe_point(t, code))
 		return 1;
@@ -565,13 +594,13 @@ int lull_attach_stop(struct lull_tracee *t, u64 until_ns, u32 *n_tries, struct l
 	open_code(&code, t->target->pid);
 	do {
 		list_threads(t->target, &earlier, &list);
-		earlier.n = 0;
-		if (list.n)
-			lull_vec_add(&earlier, list.at, list.n);
 		for (size_t i = 0; i < list.n && !rc; i++) {
 			++*n_tries;
 			rc = try_thread(t, lull_vec_get(&list, i), &code, err);
 		}
+		earlier.n = 0;
+		if (list.n)
+			lull_vec_add(&earlier, list.at, list.n);
 		if (!rc)
 			usleep(PAUSE_US);
 		/* For a moment there may be none that could be stopped. */

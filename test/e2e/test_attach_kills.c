@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 
 #include "attach/attach.h"
 #include "base/time.h"
+#include "support/skip.h"
 
 /* What the guest tells of itself, in shared memory. */
 struct told {
@@ -399,6 +401,71 @@ static void a_thread_that_stops_late_is_not_given_up(void **state)
 	end(pid);
 }
 
+/* Whether another process has its CPU for itself. */
+static bool favour(pid_t hog, bool is_on)
+{
+	struct sched_param how = { .sched_priority = is_on };
+
+	return sched_setscheduler(hog, is_on ? SCHED_FIFO : SCHED_OTHER, &how) == 0;
+}
+
+/* From the first stop on until the thread is tried again it has no CPU. */
+static void starve_for_a_while(void *ctx, u32 step)
+{
+	if (step == 2 || step == 4)
+		favour(*(pid_t *)ctx, step == 2);
+}
+
+static pid_t start_hog(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			keep_registers();
+	}
+	return pid;
+}
+
+/* It has to be known in which call a thread is, and one that has stopped does not tell. */
+static void a_wait_goes_on_after_a_late_stop(void **state)
+{
+	cpu_set_t before, one, others;
+	struct lull_err err = { 0 };
+	pid_t hog, pid;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(before), &before);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	CPU_XOR(&others, &before, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	hog = start_hog();
+	pid = start(round_epoll, 0);
+	sched_setaffinity(0, sizeof(others), &others);
+	if (!CPU_COUNT(&others) || !favour(hog, true)) {
+		kill(hog, SIGKILL);
+		kill(pid, SIGKILL);
+		sched_setaffinity(0, sizeof(before), &before);
+		test_skip("two CPUs are needed, and the right to take one for oneself");
+	}
+	favour(hog, false);
+	await_rounds(pid, 2);
+	for (u32 i = 0; i < 5; i++) {
+		enter_with(pid, starve_for_a_while, &hog, &err);
+		if (!strstr(err.msg, "no room"))
+			fail_msg("%s", err.msg);
+		await_rounds(pid, 1);
+	}
+	/* As in a_wait_for_events_is_not_broken_off(). */
+	assert_in_range(atomic_load(&told->n_broken), 0, 2);
+	end(pid);
+	kill(hog, SIGKILL);
+	waitpid(hog, NULL, 0);
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
 static int set_up(void **state)
 {
 	char exe[PATH_MAX], *slash;
@@ -424,6 +491,7 @@ int main(void)
 		cmocka_unit_test(forks_loads_and_allocations_go_on),
 		cmocka_unit_test(signals_go_on),
 		cmocka_unit_test(a_thread_that_stops_late_is_not_given_up),
+		cmocka_unit_test(a_wait_goes_on_after_a_late_stop),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
