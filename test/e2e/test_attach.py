@@ -573,7 +573,10 @@ def compiled(name, source, *flags, compiler="gcc", **how):
     with open(f"{name}.c", "w", encoding="ascii") as f:
         f.write(source)
     subprocess.run([compiler, "-o", name, f"{name}.c", *flags], check=True)
-    return runner.start([f"./{name}"], **how)
+    p = runner.start([f"./{name}"], **how)
+    # It gets its name a moment after Python has heard that it runs.
+    until(lambda: p.poll() is not None or name in threads(p), "it has its name")
+    return p
 
 
 WAITS = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"

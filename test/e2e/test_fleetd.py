@@ -34,6 +34,11 @@ finish "$1" "$2"
 """
 
 
+def words_of(pid):
+    with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
+        return f.read().split("\0")[:-1]
+
+
 def set_up(*commands):
     """GPU processes that run these commands; their pids."""
     with open("attach", "w") as f:
@@ -41,6 +46,8 @@ def set_up(*commands):
     os.chmod("attach", 0o755)
     os.makedirs("reports", exist_ok=True)
     pids = [runner.start(command).pid for command in commands]
+    for pid, command in zip(pids, commands):  # a moment after Python has heard that it runs
+        until(lambda: words_of(pid) == command, "it has its arguments")
     with open("pids", "w") as f:
         f.write("\n".join(map(str, pids)))
     return pids
