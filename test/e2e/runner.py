@@ -135,6 +135,8 @@ def has_ended(pid):
             return f.read().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
         return True
+
+
 def program_of(pid):
     """The file that the process runs, as it is after links; None if it has ended."""
     try:

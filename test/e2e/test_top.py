@@ -45,7 +45,7 @@ def frame(word):
 
 
 def end(p):
-    [guest] = [pid for pid in runner.children(p.pid) if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(TRAIN)]
+    [guest] = [pid for pid in runner.children(p.pid) if runner.program_of(pid) == os.path.realpath(TRAIN)]
     os.kill(guest, signal.SIGTERM)
     runner.finish(p)
     return guest
