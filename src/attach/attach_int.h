@@ -24,8 +24,9 @@ struct lull_tracee {
 	struct user_regs_struct call; /* where the function begins, with the frame below */
 	u64 frame_addr;		      /* what the stack pointer is when rt_sigreturn() is called */
 	struct lull_seen_call seen;
-	bool is_asked;	 /* it is to stop, and has not yet; `seen` is from before that */
-	bool is_in_call; /* the last stop was at the entry of a system call */
+	struct lull_seen_call last; /* the last one that is known: it may be in it again */
+	bool is_asked;		    /* it is to stop, and has not yet; `seen` is from before that */
+	bool is_in_call;	    /* the last stop was at the entry of a system call */
 	u64 stopped_ns;
 	u32 n_steps;
 	char why[96]; /* why this was no safe point */

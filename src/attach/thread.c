@@ -458,11 +458,42 @@ static void name_by_register(struct lull_tracee *t)
 #endif
 }
 
+/*
+ * A thread that had no CPU when we looked may have gone back into its wait before it stopped, as
+ * after a glimpse. It is the same call if all that is left of it is the same; on aarch64 the first
+ * argument is not, and only this tells it.
+ */
+static void recognise(struct lull_tracee *t)
+{
+#ifdef __aarch64__
+	const struct lull_seen_call *last = &t->last;
+	bool is_same = !t->seen.is_known && last->is_known &&
+		       (i64)lull_attach_result(&t->regs) == -EINTR &&
+		       last->number == lull_attach_number(&t->regs) &&
+		       last->sp == lull_attach_sp(&t->regs) && last->pc == lull_attach_pc(&t->regs);
+
+	for (u32 i = 1; i < LULL_COUNT_OF(last->args) && is_same; i++)
+		is_same = last->args[i] == t->regs.regs[i];
+	if (is_same)
+		t->seen = *last;
+#else
+	(void)t;
+#endif
+}
+
+static bool read_regs(struct lull_tracee *t)
+{
+	if (!lull_attach_get_regs(t, &t->regs))
+		return false;
+	recognise(t);
+	return lull_attach_unbreak(t);
+}
+
 static bool is_safe_point(struct lull_tracee *t, struct code *code)
 {
 	u8 byte;
 
-	if (!lull_attach_get_regs(t, &t->regs) || !lull_attach_unbreak(t))
+	if (!read_regs(t))
 		return no(t, "without registers");
 	name_by_register(t);
 	if (!lull_attach_read(t->target->pid, lull_attach_sp(&t->regs) - ROOM_BYTES, &byte, 1))
@@ -520,6 +551,8 @@ static bool stop(struct lull_tracee *t)
 	if (t->seen.is_known && t->seen.number == SYS_restart_syscall && before.is_known &&
 	    before.sp == t->seen.sp && before.pc == t->seen.pc)
 		t->seen = before;
+	if (t->seen.is_known)
+		t->last = t->seen;
 	t->stopped_ns = lull_now_ns();
 	return lull_attach_trace(t, PTRACE_INTERRUPT, 0, NULL) == 0 && await_stop(t);
 }
@@ -532,7 +565,7 @@ static bool glimpse(struct lull_tracee *t, struct code *code)
 {
 	if (!stop(t))
 		return false;
-	if (lull_attach_get_regs(t, &t->regs) && lull_attach_unbreak(t))
+	if (read_regs(t))
 		read_stack(t, code);
 	if (lull_attach_trace(t, PTRACE_CONT, 0, NULL) != 0)
 		return no(t, "gone");
@@ -547,7 +580,7 @@ static int try_thread(struct lull_tracee *t, struct candidate *c, struct code *c
 	bool has_stopped;
 
 	t->tid = c->tid;
-	t->seen = c->call;
+	t->seen = t->last = c->call;
 	t->is_asked = c->is_asked;
 	t->is_in_call = false;
 	if (lull_attach_trace(t, PTRACE_SEIZE, 0, (void *)(u64)PTRACE_O_TRACESYSGOOD) != 0 &&

@@ -416,6 +416,15 @@ static void starve_for_a_while(void *ctx, u32 step)
 		favour(*(pid_t *)ctx, step == 2);
 }
 
+/* From the glimpse on it has no CPU, until it was looked at: then it waits again, before it stops. */
+static void starve_while_looked_at(void *ctx, u32 step)
+{
+	if (step == 8 || step == 10)
+		favour(*(pid_t *)ctx, step == 8);
+	if (step == 10)
+		usleep(50000);
+}
+
 static pid_t start_hog(void)
 {
 	pid_t pid = fork();
@@ -429,13 +438,12 @@ static pid_t start_hog(void)
 }
 
 /* It has to be known in which call a thread is, and one that has stopped does not tell. */
-static void a_wait_goes_on_after_a_late_stop(void **state)
+static void check_waits(void (*on_step)(void *ctx, u32 step))
 {
 	cpu_set_t before, one, others;
 	struct lull_err err = { 0 };
 	pid_t hog, pid;
 
-	(void)state;
 	sched_getaffinity(0, sizeof(before), &before);
 	CPU_ZERO(&one);
 	CPU_SET((size_t)sched_getcpu(), &one);
@@ -453,7 +461,7 @@ static void a_wait_goes_on_after_a_late_stop(void **state)
 	favour(hog, false);
 	await_rounds(pid, 2);
 	for (u32 i = 0; i < 5; i++) {
-		enter_with(pid, starve_for_a_while, &hog, &err);
+		enter_with(pid, on_step, &hog, &err);
 		if (!strstr(err.msg, "no room"))
 			fail_msg("%s", err.msg);
 		await_rounds(pid, 1);
@@ -464,6 +472,18 @@ static void a_wait_goes_on_after_a_late_stop(void **state)
 	kill(hog, SIGKILL);
 	waitpid(hog, NULL, 0);
 	sched_setaffinity(0, sizeof(before), &before);
+}
+
+static void a_wait_goes_on_after_a_late_stop(void **state)
+{
+	(void)state;
+	check_waits(starve_for_a_while);
+}
+
+static void a_wait_goes_on_that_was_not_seen(void **state)
+{
+	(void)state;
+	check_waits(starve_while_looked_at);
 }
 
 static int set_up(void **state)
@@ -492,6 +512,7 @@ int main(void)
 		cmocka_unit_test(signals_go_on),
 		cmocka_unit_test(a_thread_that_stops_late_is_not_given_up),
 		cmocka_unit_test(a_wait_goes_on_after_a_late_stop),
+		cmocka_unit_test(a_wait_goes_on_that_was_not_seen),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
