@@ -78,7 +78,7 @@ export async function monkey(page, seed, isOver, say = () => undefined) {
       const look = () => page.evaluate(() => !!window.lull && document.querySelectorAll("[data-tab]").length > 5).catch(() => false);
       const isAlive = await until(look, "the page is there").catch(() => false);
       const body = await page.innerText(".drawer-body").catch(() => "");
-      const bad = page.complaints.filter((c) => !/ERR_UNKNOWN_URL_SCHEME|Failed to launch|status of 4\d\d/.test(c));
+      const bad = page.complaints.filter((c) => !/ERR_UNKNOWN_URL_SCHEME|Failed to launch|status of 4\d\d|^request: (?!https?:)/.test(c)); // links to editors
       if (bad.length || !isAlive || /That did not work/.test(body)) {
         check(false, `seed ${seed}: nothing is wrong after ${n + 1} actions`, { bad: bad.slice(0, 3), isAlive, body: /That did not work/.test(body) ? body.slice(0, 200) : undefined, last: done.slice(-25) });
         return false;
