@@ -47,7 +47,7 @@ async function act(page, next) {
     case 6: {
       const tabs = await page.$$eval("[data-tab]", (all) => all.map((t) => t.dataset.tab));
       const id = pick(tabs);
-      await page.evaluate((t) => window.lull.app.openTab(t), id);
+      await page.evaluate((t) => window.lull?.app.openTab(t), id); // it may be loading another report
       return `tab ${id}`;
     }
     default: {

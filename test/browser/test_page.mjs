@@ -746,6 +746,12 @@ async function ranking() {
   await comes(titles, (text) => /rank 11$/.test(text), "ranks: another one can be added");
   await settle(page);
   // On the job's clock the others are there before the late one: its collectives are short.
+  // The pointer may be a little outside, at its edge or while something is dragged.
+  await page.locator(".heat-canvas").evaluate((c) => {
+    const box = c.getBoundingClientRect();
+    c.dispatchEvent(new PointerEvent("pointermove", { clientX: box.x - 3, clientY: box.y - 3 }));
+  });
+  check(await page.locator(".tip", { hasText: /^rank 0, step/ }).count() === 1, "ranks: outside of the first cell is the first cell");
   await page.locator(".heat-canvas").click({ position: { x: 40, y: 5 } });
   await comes(titles, (text) => /^rank 0/.test(text), "ranks: a click on the picture chooses the rank");
   check(/ranks of one job/.test(await tab(page, "compare")), "ranks are not compared as before and after");

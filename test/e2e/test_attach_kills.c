@@ -416,7 +416,7 @@ static void starve_for_a_while(void *ctx, u32 step)
 		favour(*(pid_t *)ctx, step == 2);
 }
 
-/* From the glimpse on it has no CPU, until it was looked at: then it waits again, before it stops. */
+/* From the glimpse until it was looked at it has no CPU: it waits again after that, and stops. */
 static void starve_while_looked_at(void *ctx, u32 step)
 {
 	if (step == 8 || step == 10)

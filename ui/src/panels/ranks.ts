@@ -47,9 +47,11 @@ function heatMap(heat: Heat, job: Job, what: string, pick: (rankIx: number, step
   }));
   canvas.getContext("2d")!.putImageData(image, 0, 0);
   const tip = h("div", { class: "tip", hidden: true });
+  // At its edge, and while something is dragged over it, the pointer may be outside.
+  const cellAt = (offset: number, size: number, n: number): number => Math.max(0, Math.min(n - 1, Math.floor((offset / Math.max(1, size)) * n)));
   const at = (e: MouseEvent): { x: number; y: number } => ({
-    x: Math.min(nColumns - 1, Math.floor((e.offsetX / Math.max(1, canvas.clientWidth)) * nColumns)),
-    y: Math.min(nRows - 1, Math.floor((e.offsetY / Math.max(1, canvas.clientHeight)) * nRows)),
+    x: cellAt(e.offsetX, canvas.clientWidth, nColumns),
+    y: cellAt(e.offsetY, canvas.clientHeight, nRows),
   });
   const name = (y: number): string => {
     const ranks = job.ranks.slice(y * heat.ranks_a_row, (y + 1) * heat.ranks_a_row).map((r) => r.rank);
