@@ -82,13 +82,19 @@ static bool has_session(pid_t pid)
 
 bool lull_attach_is_occupied(pid_t pid)
 {
-	u64 begin_ns = lull_now_ns();
+	u64 until_ns = lull_now_ns() + STAY_NS;
+	bool is_leaving = false;
 
 	if (is_of_session(pid))
 		return true;
 	while (has_our_thread(pid)) {
-		if (lull_now_ns() - begin_ns > (has_session(pid) ? STAY_NS : LEAVE_NS))
-			return true;
+		if (lull_now_ns() > until_ns) {
+			/* Asked once: to list its mappings holds the program up. */
+			if (is_leaving || has_session(pid))
+				return true;
+			is_leaving = true;
+			until_ns += LEAVE_NS;
+		}
 		usleep(10000);
 	}
 	return false;

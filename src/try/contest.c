@@ -147,7 +147,8 @@ static bool is_luck(const struct noise *noise, const struct lull_side *before,
 {
 	f64 n = (f64)before->samples.runs.n, m = (f64)after->samples.runs.n, error;
 
-	if (noise->spread <= 0)
+	/* A gain that is clear after a few runs is beyond all luck. */
+	if (noise->spread <= 0 || n < LULL_DECIDE_MIN_RUNS || m < LULL_DECIDE_MIN_RUNS)
 		return false;
 	error = noise->spread * sqrt(1 / n + 1 / m);
 	return lull_student_share(-log(after->gain.ratio) / error, noise->df) > alpha;
@@ -165,8 +166,6 @@ void lull_contest_judge(struct lull_contest *c)
 		bool was_screened = s->is_out && s->gain.verdict == LULL_GAIN_NONE;
 
 		if (!s->n_runs || (s->is_out && s->gain.verdict == LULL_GAIN_YES))
-			continue;
-		if (is_clear(&sides[0].samples, &s->samples, c->fastest, &s->gain))
 			continue;
 		s->gain = lull_gain_of(&sides[0].samples, &s->samples, c->fastest, alpha);
 		if (s->gain.verdict == LULL_GAIN_YES && is_luck(&noise, &sides[0], s, alpha))

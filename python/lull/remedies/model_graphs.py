@@ -85,16 +85,16 @@ class Passes:
         import torch
         device, buffers = tensors[0].device, list(self.module.buffers())
         try:
-            before = [b.clone() for b in buffers]
-            numbers = torch.cuda.get_rng_state(device)
-            holder = self.hold(args, kwargs)
-            samples = tuple(t.detach().clone().requires_grad_(t.requires_grad) for t in tensors)
-            with self.without_cache():
-                made = torch.cuda.make_graphed_callables(holder, samples, allow_unused_input=True)
-            torch.cuda.set_rng_state(numbers, device)
-            with torch.no_grad():
-                for buffer, value in zip(buffers, before):
-                    buffer.copy_(value)
+            before, numbers = [b.clone() for b in buffers], torch.cuda.get_rng_state(device)
+            try:
+                samples = tuple(t.detach().clone().requires_grad_(t.requires_grad) for t in tensors)
+                with self.without_cache():
+                    made = torch.cuda.make_graphed_callables(self.hold(args, kwargs), samples, allow_unused_input=True)
+            finally:
+                torch.cuda.set_rng_state(numbers, device)
+                with torch.no_grad():
+                    for buffer, value in zip(buffers, before):
+                        buffer.copy_(value)
             self.graph = made.forward
             self.trial.where(NAME, "after some calls, for inputs of one shape: " + WRITE)
             self.trial.did(NAME)
