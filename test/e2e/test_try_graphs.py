@@ -21,22 +21,53 @@ import copy, importlib.util, json, sys
 import torch
 from torch import nn
 
+# As that of a device: a capture that fails leaves its state unusable, and another has to take its place.
+class Generator:
+    is_capturing = False
+    def clone_state(self): return torch.get_rng_state()
+    def graphsafe_set_state(self, state):
+        self.is_capturing = False
+        torch.set_rng_state(state)
+
+generator, streams = Generator(), ["the program's"]
+
+def set_rng_state(state, device):
+    if generator.is_capturing:
+        raise RuntimeError("Offset increment outside graph capture encountered unexpectedly.")
+    torch.set_rng_state(state)
+
 torch.Tensor.is_cuda = property(lambda tensor: True)
 torch.cuda.is_current_stream_capturing = lambda: False
+torch.cuda.current_stream = lambda device: streams[-1]
+torch.cuda.set_stream = streams.append
+torch.cuda.default_generators = [generator]
 torch.cuda.get_rng_state = lambda device: torch.get_rng_state()
-torch.cuda.set_rng_state = lambda state, device: torch.set_rng_state(state)
+torch.cuda.set_rng_state = set_rng_state
 n_replays = 0
 
-def make_graphed_callables(module, samples, allow_unused_input=False):
+# What the backward pass of a node gives gradients to.
+def leaves(node, seen):
+    for next_node, _ in node.next_functions:
+        if next_node is not None and next_node not in seen:
+            seen.add(next_node)
+            if hasattr(next_node, "variable"):
+                yield next_node.variable
+            yield from leaves(next_node, seen)
+
+def make_graphed_callables(eager, samples, allow_unused_input=False):
     if sys.argv[2] == "refused":
-        module(*samples)  # it had begun
+        eager(*samples)  # it had begun
+        generator.is_capturing = True
+        streams.append("that of the capture")
         raise RuntimeError("operation not permitted when stream is capturing")
-    eager, inputs = module.forward, (*samples, *module.parameters())
-    learnt = [i for i in inputs if i.requires_grad]
     for _ in range(3):
         made = eager(*samples)
     if not isinstance(made, torch.Tensor):
         raise TypeError("one output")
+    # Weights that an earlier pass has used belong to another stream.
+    if any(all(leaf is not sample for sample in samples) for leaf in leaves(made.grad_fn, set())):
+        raise RuntimeError("operation failed due to a previous error during capture")
+    learnt = [s for s in samples if s.requires_grad]
     output, gradients = made.detach().clone(), {}
 
     class Graph(torch.autograd.Function):
@@ -45,7 +76,8 @@ def make_graphed_callables(module, samples, allow_unused_input=False):
             global n_replays
             n_replays += 1
             for sample, value in zip(samples, given):
-                sample.copy_(value)
+                if sample.data_ptr() != value.data_ptr():
+                    sample.copy_(value)
             with torch.enable_grad():
                 ctx.made = eager(*samples)
             return output.copy_(ctx.made.detach()).detach()
@@ -56,9 +88,8 @@ def make_graphed_callables(module, samples, allow_unused_input=False):
             for key, value in found.items():
                 if value is not None:
                     gradients.setdefault(key, torch.empty_like(value)).copy_(value)
-            return tuple(gradients[id(i)].detach() if id(i) in gradients else None for i in inputs)
-    module.forward = lambda *given: Graph.apply(*given, *module.parameters())
-    return module
+            return tuple(gradients[id(i)].detach() if id(i) in gradients else None for i in samples)
+    return Graph.apply
 
 torch.cuda.make_graphed_callables = make_graphed_callables
 
@@ -117,6 +148,7 @@ def train(way, with_graphs):
     other = copy.deepcopy(net).eval()
     nn.init.zeros_(net.last.weight)
     seen += [other(x).sum().item(), net.norm.running_mean.sum().item()]
+    assert streams[-1] == "the program's", streams
     return {"seen": seen + [o.sum().item() for o in outputs], "replays": n_replays, "told": trial.told}
 
 print(json.dumps([train(sys.argv[2], False), train(sys.argv[2], True)]))

@@ -10,6 +10,8 @@ write: model = torch.cuda.make_graphed_callables(model, (batch,)) once the first
 The first module with parameters that the program calls, from its fourth call with inputs of the same kind on. Calls with
 other inputs go as they did. What the module does in Python, beside its operators, happens no more.
 """
+import contextlib
+
 NAME = "model-graphs"
 WRITE = "torch.cuda.make_graphed_callables(model, (batch,))"
 N_EAGER = 3  # calls with the same kind of inputs before graphs are made
@@ -81,21 +83,13 @@ class Passes:
         return (tuple(kind) if tensors else None), tensors
 
     def capture(self, args, kwargs, tensors):
-        """Make the graphs; a module that cannot have them stays as it is. Random numbers and running means are put back."""
+        """Make the graphs; a module that cannot have them stays as it is."""
         import torch
-        device, buffers = tensors[0].device, list(self.module.buffers())
         try:
-            before, numbers = [b.clone() for b in buffers], torch.cuda.get_rng_state(device)
-            try:
-                samples = tuple(t.detach().clone().requires_grad_(t.requires_grad) for t in tensors)
-                with self.without_cache():
-                    made = torch.cuda.make_graphed_callables(self.hold(args, kwargs), samples, allow_unused_input=True)
-            finally:
-                torch.cuda.set_rng_state(numbers, device)
-                with torch.no_grad():
-                    for buffer, value in zip(buffers, before):
-                        buffer.copy_(value)
-            self.graph = made.forward
+            given = tuple(t.detach().clone().requires_grad_(t.requires_grad) for t in tensors)
+            weights = tuple(p.detach().requires_grad_(p.requires_grad) for _, p in self.module.named_parameters())
+            with self.without_cache(), self.kept(tensors[0].device):
+                self.graph = torch.cuda.make_graphed_callables(self.hold(args, kwargs), given + weights, allow_unused_input=True)
             self.trial.where(NAME, "after some calls, for inputs of one shape: " + WRITE)
             self.trial.did(NAME)
             return True
@@ -104,8 +98,16 @@ class Passes:
             return False
 
     def hold(self, args, kwargs):
-        """A module whose inputs are tensors alone, which is what graphs can be made of."""
+        """The forward pass as a function of tensors alone, inputs first and weights after them: graphs are made of these.
+
+        Weights are given as aliases. Those of the module belong to the stream of the program for as long as a loss of an
+        earlier pass lives, and its backward pass would join that stream to the capture, which ends it.
+        """
         import torch
+        try:
+            from torch.func import functional_call
+        except ImportError:  # before 2.0
+            from torch.nn.utils.stateless import functional_call
         forward, n_args, names = self.forward, len(args), list(kwargs)
         values = [*args, *kwargs.values()]
         places = [i for i, value in enumerate(values) if isinstance(value, torch.Tensor)]
@@ -119,12 +121,36 @@ class Passes:
                 return forward(*now[:n_args], **dict(zip(names, now[n_args:])))
         holder = Holder()
         holder.inner = self.module
-        return holder
+        weights = [name for name, _ in holder.named_parameters()]
+
+        def passes(*tensors):
+            n = len(places)
+            return functional_call(holder, dict(zip(weights, tensors[n:])), tensors[:n])
+        return passes
+
+    @contextlib.contextmanager
+    def kept(self, device):
+        """Running means, random numbers and the stream are then as they were, even if the capture failed halfway."""
+        import torch
+        stream, generator = torch.cuda.current_stream(device), torch.cuda.default_generators[device.index or 0]
+        before, numbers = [(b, b.clone()) for b in self.module.buffers()], torch.cuda.get_rng_state(device)
+        spare = generator.clone_state() if hasattr(generator, "clone_state") else None
+        try:
+            yield
+        except Exception:
+            torch.cuda.set_stream(stream)
+            if spare is not None:  # the one in use takes itself to be captured from now on
+                generator.graphsafe_set_state(spare)
+            raise
+        finally:
+            torch.cuda.set_rng_state(numbers, device)
+            with torch.no_grad():
+                for buffer, value in before:
+                    buffer.copy_(value)
 
     @staticmethod
     def without_cache():
         """Weights that autocast has converted must not come from outside of the graph."""
-        import contextlib
         import torch
         if not torch.is_autocast_enabled():
             return contextlib.nullcontext()
@@ -134,7 +160,7 @@ class Passes:
     def replay(self, tensors):
         """The graph writes to the same memory each time: the program gets copies of outputs and keeps its gradients."""
         from torch.utils._pytree import tree_map
-        return tree_map(self.own, self.graph(*tensors))
+        return tree_map(self.own, self.graph(*tensors, *self.module.parameters()))
 
     def own(self, output):
         output = output.clone()
