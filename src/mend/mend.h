@@ -90,6 +90,9 @@ int lull_staged_copy(const struct lull_driver *d, u64 to, const void *from, size
 /* The pinned memory ends with its context. */
 void lull_staged_clear(void);
 
+/* crew.c: memcpy() by several threads; one call at a time. */
+void lull_crew_copy(void *to, const void *from, size_t bytes);
+
 /* place.c: after cuInit(), how host threads wait and where they run. */
 void lull_place(const struct lull_driver *d);
 

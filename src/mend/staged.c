@@ -10,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
 
 #define NO_TIMING 2u
 
@@ -97,7 +96,7 @@ int lull_staged_copy(const struct lull_driver *d, u64 to, const void *from, size
 			result = d->cuEventSynchronize(p->event);
 			if (result != LULL_CUDA_OK)
 				break;
-			memcpy(p->at, (const char *)from + done, n);
+			lull_crew_copy(p->at, (const char *)from + done, n);
 			result = d->cuMemcpyHtoDAsync_v2(to + done, p->at, n, stream);
 			if (result != LULL_CUDA_OK)
 				break;
