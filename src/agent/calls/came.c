@@ -13,6 +13,8 @@
 /* A wait of more than 0.1 ms is sleep; loops that have work to do ask only what is ready. */
 #define SLEEPS_A_SECOND 10000u
 
+_Atomic bool lull_came_is_used;
+
 static _Atomic bool is_watching;
 static _Atomic u64 came[MAX_FDS];
 static _Atomic u64 connections[MAX_FDS]; /* when each was accepted, 0 = it is none */
@@ -20,6 +22,7 @@ static _Atomic u64 connections[MAX_FDS]; /* when each was accepted, 0 = it is no
 void lull_came_watch(void)
 {
 	atomic_store_explicit(&is_watching, true, memory_order_relaxed);
+	atomic_store_explicit(&lull_came_is_used, true, memory_order_relaxed);
 }
 
 static bool is_known(i64 fd)
@@ -87,6 +90,7 @@ bool lull_came_accepted(i64 fd)
 	if (!is_known(fd))
 		return false;
 	atomic_store_explicit(&connections[fd], lull_time(), memory_order_relaxed);
+	atomic_store_explicit(&lull_came_is_used, true, memory_order_relaxed);
 	/* Now, not when the thread woke up: data often come a little later than the connection. */
 	if (is_noted(fd))
 		atomic_store_explicit(&came[fd], has_data(fd) ? lull_time() | IS_FIRST : 0,

@@ -8,11 +8,13 @@
  * Valid for:  sockets that a thread reads after it has waited for them, as event loops do. What
  *             other threads read is noted as well, but may be as old as their last wait.
  * Threads:    any; a descriptor belongs to whoever reads it.
- * Costs:      a load for each call that reads or sends; after lull_came_watch() also a store, and a
- *             system call for each connection.
+ * Costs:      a load for each call that reads or sends, two once there was a connection; after
+ *             lull_came_watch() also a store, and a system call for each connection.
  */
 #ifndef LULL_AGENT_CALLS_CAME_H
 #define LULL_AGENT_CALLS_CAME_H
+
+#include <stdatomic.h>
 
 #include "agent/core/ring.h"
 
@@ -27,6 +29,17 @@ u64 lull_came_at(int fd);
  * waited for more than these data. Only once for the same data.
  */
 u64 lull_came_take(const struct lull_thread *t, int fd);
+
+/*
+ * Whether there ever was a connection or somebody watches: most programs are no servers, and their
+ * reads and writes need not ask more.
+ */
+extern _Atomic bool lull_came_is_used;
+
+static inline bool lull_came_has_any(void)
+{
+	return __builtin_expect(atomic_load_explicit(&lull_came_is_used, memory_order_relaxed), 0);
+}
 
 /* Whether accept() gave this descriptor, and nobody closed it. */
 bool lull_came_is_connection(i64 fd);
