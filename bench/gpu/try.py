@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Let lull try programs of the corpus, and put its gain beside that of the fix made by hand. Needs a GPU and PyTorch.
 
-    try.py LULL OUT [--only NAME,...] [--budget SECONDS] [--beside N] [--limit SECONDS] [--planted PLANTED.PY]
+    try.py LULL OUT [--only NAME,...] [--budget SECONDS] [--beside N] [--limit SECONDS] [--planted PLANTED.PY] [--hand N]
     try.py LULL OUT --same N [--only NAME,...] [--beside N] [--limit SECONDS]
 
 N programs are tried at a time: most of a trial goes into starting PyTorch. Prints a line for each program; what lull said
-goes to OUT/NAME.json. The gain by hand is round_ms / fixed_ms of test/corpus/labels.tsv, measured on a machine of its own.
+goes to OUT/NAME.json. The gain by hand is round_ms / fixed_ms of test/corpus/labels.tsv, measured on another day; with --hand
+the program runs N times as it is and N times with its fix, by turns, before it is tried.
 A name "planted:CASE" is a loop of --planted. With --same nothing is changed (a variable that nobody reads), N times in all:
 each gain that is found is a false one.
 """
@@ -15,6 +16,7 @@ import concurrent.futures
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,15 +46,15 @@ def longer(text):
     return ["--steps", "400"] if "--steps" in text else []
 
 
-def program_of(o, name, app):
-    """Its command."""
+def program_of(o, name, app, is_short=False):
+    """Its command; as short as it is by itself, or as long as a trial may need."""
     os.makedirs(app, exist_ok=True)
     if name.startswith("planted:"):
-        return [sys.executable, o.planted, name.split(":")[1], "--steps", "4000"]
+        return [sys.executable, os.path.abspath(o.planted), name.split(":")[1], "--steps", "4000"]
     path = next(os.path.join(CORPUS, "programs", name + kind) for kind in (".py", ".cu")
                 if os.path.exists(os.path.join(CORPUS, "programs", name + kind)))
     with open(path, encoding="utf-8") as f:
-        more = longer(f.read())
+        more = [] if is_short else longer(f.read())
     if path.endswith(".cu"):
         program = os.path.join(app, name)
         if not os.path.exists(program):
@@ -62,16 +64,29 @@ def program_of(o, name, app):
     return [sys.executable, os.path.join(app, name + ".py")] + more
 
 
+def fix_by_hand(o, program, app):
+    """What the fix in the program itself brings, by the least of each; 0 if it does not say."""
+    rounds = collections.defaultdict(list)
+    for way in (["--fixed"], []) * o.hand:
+        done = subprocess.run(program + way, stdout=subprocess.PIPE, text=True, cwd=app, timeout=o.limit)
+        found = re.findall(r"round_ms ([0-9.]+)", done.stdout)
+        if done.returncode or not found:
+            return 0
+        rounds[len(way)].append(float(found[-1]))
+    return min(rounds[0]) / min(rounds[1]) if o.hand else 0
+
+
 def try_one(o, name):
-    began = time.monotonic()
     app = os.path.join(o.out, "app", name.replace(":", "-"))
     program = program_of(o, name, app)
+    hand = 0 if name.startswith("planted:") else fix_by_hand(o, program_of(o, name, app, True), app)
+    began = time.monotonic()
     only = ["--only", PROGRAMS[name]] if PROGRAMS.get(name) else []
     command = [o.lull, "try", "-q", "--format", "json", "--budget", "%ds" % o.budget] + only + ["--"] + program
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=app, timeout=o.limit)
     with open(os.path.join(o.out, name.replace(":", "-") + ".json"), "w", encoding="utf-8") as f:
         f.write(done.stdout)
-    return json.loads(done.stdout) if done.stdout.strip() else done.stderr.strip()[-300:], time.monotonic() - began
+    return json.loads(done.stdout) if done.stdout.strip() else done.stderr.strip()[-300:], time.monotonic() - began, hand
 
 
 def say(name, answer, took, hand):
@@ -119,6 +134,7 @@ def main():
     parser.add_argument("--beside", type=int, default=4)
     parser.add_argument("--limit", type=float, default=570)
     parser.add_argument("--planted", metavar="PLANTED.PY")
+    parser.add_argument("--hand", type=int, default=0, metavar="N")
     parser.add_argument("--same", type=int, default=0, metavar="N")
     o = parser.parse_args()
     o.out = os.path.abspath(o.out)
@@ -134,7 +150,8 @@ def main():
         for done in concurrent.futures.as_completed(waiting):
             name = waiting[done]
             try:
-                say(name, *done.result(), hand.get(name, 0))
+                answer, took, today = done.result()
+                say(name, answer, took, today or hand.get(name, 0))
             except Exception as e:
                 print("%-22s %s" % (name, e), flush=True)
             if time.monotonic() > end - o.budget:
