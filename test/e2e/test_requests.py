@@ -3,6 +3,7 @@
 
 Usage: test_requests.py BUILD [NAME...]
 """
+import collections
 import csv
 import io
 import json
@@ -501,6 +502,45 @@ class Latency(Case):
 
     def test_pipelined_requests_of_aiohttp(self):
         self.check_pipelined("aiohttp", "aiohttp")
+
+    def test_pipelined_requests_that_came_while_the_loop_was_busy(self):
+        if runner.run([PYTHON, "-c", "import aiohttp"]).returncode:
+            runner.skip("Python has no aiohttp")
+        out, report = self.record("""
+            import asyncio, socket, threading
+            from aiohttp import web
+            is_busy = threading.Event()
+            async def items(request):
+                if request.path == "/items/busy":
+                    is_busy.set()
+                    time.sleep(0.05)
+                time.sleep(0.007)
+                return web.Response(text="item")
+            def client(port):
+                when_up(port)
+                threading.Thread(target=ask, args=(port, "/items/busy")).start()
+                with socket.create_connection(("127.0.0.1", port), timeout=60) as c:
+                    is_busy.wait()
+                    one = b"GET /items/1 HTTP/1.1\\r\\nHost: x\\r\\n"
+                    c.sendall((one + b"\\r\\n") * 5 + one + b"Connection: close\\r\\n\\r\\n")
+                    got = b""
+                    while part := c.recv(65536):
+                        got += part
+                print(got.count(b"HTTP/1.1 200"), flush=True)
+            async def main():
+                app = web.Application()
+                app.add_routes([web.get("/items/{item}", items)])
+                runner = web.AppRunner(app)
+                await runner.setup()
+                port = free_port()
+                await web.TCPSite(runner, "127.0.0.1", port).start()
+                await asyncio.get_running_loop().run_in_executor(None, client, port)
+                await runner.cleanup()
+            asyncio.run(main())
+            """)
+        self.assertEqual(out, "6\n")
+        starts = sorted(collections.Counter(row["Start (ns)"] for row in self.requests(report)).values())
+        self.assertEqual(starts, [1, 6])
 
     def test_an_answer_ends_before_what_is_done_in_the_background(self):
         if runner.run([PYTHON, "-c", "import fastapi, uvicorn"]).returncode:

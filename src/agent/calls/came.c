@@ -10,6 +10,10 @@
 /* In a moment: it is that of the connection, and holds for the first data, too. */
 #define IS_FIRST 1u
 
+/* In a moment: a request was told to have come then, and what else was read with it has as well. */
+#define IS_SETTLED 2u
+#define FLAGS	   ((u64)(IS_FIRST | IS_SETTLED))
+
 /* A wait of more than 0.1 ms is sleep; loops that have work to do ask only what is ready. */
 #define SLEEPS_A_SECOND 10000u
 
@@ -35,10 +39,24 @@ static bool is_noted(i64 fd)
 	return is_known(fd) && atomic_load_explicit(&is_watching, memory_order_relaxed);
 }
 
-u64 lull_came_at(int fd)
+u64 lull_came_at(int fd, bool *is_settled)
 {
-	return is_noted(fd) ? atomic_load_explicit(&came[fd], memory_order_relaxed) & ~(u64)IS_FIRST
-			    : 0;
+	u64 moment = is_noted(fd) ? atomic_load_explicit(&came[fd], memory_order_relaxed) : 0;
+
+	*is_settled = (moment & IS_SETTLED) != 0;
+	return moment & ~FLAGS;
+}
+
+u64 lull_came_settle(int fd, u64 was, u64 moment)
+{
+	u64 old = is_noted(fd) ? atomic_load_explicit(&came[fd], memory_order_relaxed) : 0;
+
+	moment &= ~FLAGS;
+	/* Unless more was read meanwhile. */
+	if (old && (old & ~FLAGS) == was)
+		atomic_compare_exchange_strong_explicit(&came[fd], &old, moment | IS_SETTLED,
+							memory_order_relaxed, memory_order_relaxed);
+	return moment;
 }
 
 u64 lull_came_take(const struct lull_thread *t, int fd)
@@ -46,7 +64,7 @@ u64 lull_came_take(const struct lull_thread *t, int fd)
 	u64 moment =
 		is_noted(fd) ? atomic_exchange_explicit(&came[fd], 0, memory_order_relaxed) : 0;
 
-	moment &= ~(u64)IS_FIRST;
+	moment &= ~FLAGS;
 	return moment >= t->came.slept ? moment : 0;
 }
 
@@ -93,7 +111,8 @@ bool lull_came_accepted(i64 fd)
 	atomic_store_explicit(&lull_came_is_used, true, memory_order_relaxed);
 	/* Now, not when the thread woke up: data often come a little later than the connection. */
 	if (is_noted(fd))
-		atomic_store_explicit(&came[fd], has_data(fd) ? lull_time() | IS_FIRST : 0,
+		atomic_store_explicit(&came[fd],
+				      has_data(fd) ? (lull_time() & ~FLAGS) | IS_FIRST : 0,
 				      memory_order_relaxed);
 	return true;
 }
@@ -107,6 +126,6 @@ bool lull_came_read(const struct lull_thread *t, i64 fd)
 	moment = atomic_load_explicit(&came[fd], memory_order_relaxed);
 	if (!(moment & IS_FIRST))
 		moment = t->came.woke ? t->came.woke : lull_time();
-	atomic_store_explicit(&came[fd], moment & ~(u64)IS_FIRST, memory_order_relaxed);
+	atomic_store_explicit(&came[fd], moment & ~FLAGS, memory_order_relaxed);
 	return lull_came_is_connection(fd);
 }

@@ -21,8 +21,12 @@
 /* Begin to note when data came. Again is fine. */
 void lull_came_watch(void);
 
-/* When what was read last from this descriptor was there, as lull_time() gives it; 0 = unknown. */
-u64 lull_came_at(int fd);
+/*
+ * When what was read last from this descriptor was there, as lull_time() gives it; 0 = unknown. It
+ * is settled if a request of these data was told to have come then.
+ */
+u64 lull_came_at(int fd, bool *is_settled);
+u64 lull_came_settle(int fd, u64 was, u64 moment); /* the moment, as it is told again */
 
 /*
  * The same if the thread has had something to do ever since, else 0: where it slept meanwhile, it

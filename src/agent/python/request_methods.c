@@ -81,11 +81,15 @@ py_object *lull_py_request_arrival(py_object *self, py_object *fd)
 static u64 came_before(int fd, u64 moment)
 {
 	struct wait wait = waited(fd);
-	u64 came = lull_came_at(fd);
+	bool is_settled;
+	u64 came = lull_came_at(fd, &is_settled);
 
-	if (came && came < moment && moment - came <= ticks_of(wait.most_ns))
-		moment = came;
-	return arrival_of(&wait, moment);
+	if (!came || came >= moment || moment - came > ticks_of(wait.most_ns))
+		return arrival_of(&wait, moment);
+	if (is_settled)
+		return came;
+	/* The kernel's ticks are coarse, and would tell another moment of the next request. */
+	return lull_came_settle(fd, came, arrival_of(&wait, came));
 }
 
 py_object *lull_py_request_came(py_object *self, py_object *fd)
