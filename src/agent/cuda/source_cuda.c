@@ -37,6 +37,7 @@ static struct {
 	_Atomic u32 is_on; /* kinds and callbacks are enabled */
 	_Atomic u32 has_tried;
 	_Atomic u32 leaving;		 /* STAY_* */
+	_Atomic u32 n_last;		 /* flushes that are due once it is off */
 	_Atomic u32 n_wanted, n_brought; /* before an exec: asked for, and done */
 	_Atomic u32 is_flushing;	 /* the flushing thread runs */
 	_Atomic u32 is_withdrawn;	 /* it is to end: the program is left */
@@ -177,7 +178,7 @@ static void flush_all(void)
  * last moments are in already, unless one of them stays (threads have their own): two looks are at
  * most the interval that the user wants.
  */
-static void flush(bool is_asked, bool is_ending, u32 *n_last, u32 n_held)
+static void flush(bool is_asked, bool is_ending, u32 n_held)
 {
 	static u32 n_full;
 	u32 n = lull_cuda_n_full();
@@ -186,11 +187,10 @@ static void flush(bool is_asked, bool is_ending, u32 *n_last, u32 n_held)
 
 	n_full = n;
 	if (atomic_load(&cuda.is_on)) {
-		*n_last = N_LAST_FLUSHES;
+		atomic_store(&cuda.n_last, N_LAST_FLUSHES);
 		if (is_late || is_asked || is_ending)
 			flush_all();
-	} else if (*n_last || n_held) {
-		*n_last -= *n_last > 0;
+	} else if (atomic_load(&cuda.n_last) || n_held) {
 		flush_all();
 	}
 }
@@ -209,6 +209,9 @@ static u32 count_held(void)
 		n_held = 0;
 	}
 	atomic_store(&lull_agent.image->n_held, n_held);
+	/* Not before: the end of the process must not come between a flush and its outcome. */
+	if (!atomic_load(&cuda.is_on) && atomic_load(&cuda.n_last))
+		atomic_fetch_sub(&cuda.n_last, 1);
 	return n_held;
 }
 
@@ -267,7 +270,7 @@ static void *flush_loop(void *unused)
 {
 	struct lull_control *control = lull_agent.control;
 	struct lull_thread *t = lull_thread();
-	u32 obeyed = 0, n_last = 0, n_held = 0;
+	u32 obeyed = 0, n_held = 0;
 
 	syscall(SYS_prctl, PR_SET_NAME, "lull-flush", 0L, 0L, 0L);
 	if (t) {
@@ -283,11 +286,11 @@ static void *flush_loop(void *unused)
 			break;
 		}
 		if (lull_cuda_is_attached()) {
-			flush(wanted != obeyed, !atomic_load(&control->record), &n_last, n_held);
+			flush(wanted != obeyed, !atomic_load(&control->record), n_held);
 			n_held = count_held();
 		}
 		bring_in();
-		follow(!n_last && !n_held);
+		follow(!atomic_load(&cuda.n_last) && !n_held);
 		/* Last: the recorder also waits until CUPTI is on. */
 		if (wanted != obeyed) {
 			atomic_store(&lull_agent.image->flush_done, wanted);
@@ -338,6 +341,13 @@ static bool start_thread(void)
 /* How long the end of the process waits for the last records. */
 #define LEAVE_TRIES 1000 /* of 1 ms */
 
+/* CUPTI is on, or was until a moment ago: work that a recording has waited for may just be done. */
+static bool may_bring_more(void)
+{
+	return atomic_load(&cuda.is_on) || atomic_load(&lull_agent.image->n_held) ||
+	       (atomic_load(&cuda.n_last) && atomic_load(&cuda.is_flushing));
+}
+
 void lull_cuda_flush_at_exit(void)
 {
 	u32 here = STAY_HERE;
@@ -347,7 +357,7 @@ void lull_cuda_flush_at_exit(void)
 		return;
 	/* CUPTI is not to be sent away while the process ends. */
 	lull_cuda_keep_attached();
-	if ((!atomic_load(&cuda.is_on) && !atomic_load(&lull_agent.image->n_held)) ||
+	if (!may_bring_more() ||
 	    !atomic_compare_exchange_strong(&cuda.leaving, &here, STAY_LEAVING))
 		return;
 	/*
