@@ -118,9 +118,10 @@ def same(o, names):
         return name, tried["verdict"], tried.get("gain")
 
     with concurrent.futures.ThreadPoolExecutor(o.beside) as pool:
-        for name, verdict, gain in pool.map(one, (names[i % len(names)] for i in range(o.same))):
+        for done in concurrent.futures.as_completed([pool.submit(one, names[i % len(names)]) for i in range(o.same)]):
+            name, verdict, gain = done.result()
             verdicts[verdict] += 1
-            if verdict not in ("none", "no time"):
+            if verdict != "no time":
                 print("%-22s %s %s" % (name, verdict, gain), flush=True)
     print("%d trials of nothing: %s" % (o.same, dict(verdicts)), flush=True)
 
