@@ -330,6 +330,35 @@ static int next_side(const struct lull_try *t, struct lull_contest *c)
 }
 
 /*
+ * Two runs of the program as it is may be alike by luck: before that many, nothing is out because
+ * it differs from them.
+ */
+#define MOST_ALIKE 3
+
+static bool has_other_values(const struct lull_try *t)
+{
+	for (size_t i = 0; i < t->entries.n; i++) {
+		struct lull_try_entry *e = entry(t, i);
+
+		if (e->end == LULL_TRY_MEASURED && !lull_try_values_fit(t, e))
+			return true;
+	}
+	return false;
+}
+
+/* Run the program as it is until it has shown how far its own results are apart. */
+static int settle_values(struct lull_try *t, struct lull_err *err)
+{
+	bool is_out = false;
+	int rc = LULL_OK;
+
+	while (!rc && !is_stopped && !is_out && t->base.n_runs < MOST_ALIKE &&
+	       has_time(t, &t->base) && has_other_values(t))
+		rc = lull_try_run_entry(t, &t->base, 1, &is_out, err);
+	return rc;
+}
+
+/*
  * Let entries run by turns; entries[0] is what the others are compared with, SIZE_MAX for the
  * program as it is. The contest keeps the values.
  */
@@ -354,13 +383,15 @@ static int hold(struct lull_try *t, struct lull_contest *c, const size_t *entrie
 			continue;
 		if (!is_out)
 			add_run(c, (size_t)side, &e->last);
-		if (e->n && t->base.n_runs > 1 && !lull_try_values_fit(t, e)) {
+		if (e->n && t->base.n_runs >= MOST_ALIKE && !lull_try_values_fit(t, e)) {
 			e->end = LULL_TRY_DIFFERS;
 			is_out = true;
 		}
 		if (is_out && side)
 			lull_contest_drop(c, (size_t)side);
 	}
+	if (!rc)
+		rc = settle_values(t, err);
 	if (is_stopped)
 		t->is_stopped = true;
 	lull_contest_judge(c);

@@ -247,6 +247,20 @@ class Results(Case):
             "    torch._clock.spend(0 if 'SHIFT' in os.environ else 24)\n"
         self.assertEqual(self.one(script, "--remedy", mine)["verdict"], "differs")
 
+    def test_runs_that_are_alike_by_luck(self):
+        # The program as it is computes the same twice, and then what the other one does.
+        count = textwrap.dedent("""
+            import os
+            n, is_quick = len(os.listdir("runs")), "QUICK" in os.environ
+            if not is_quick:
+                os.mkdir(f"runs/{n}")
+            shift = 0.5 if n < 2 and not is_quick else 0.6
+            """)
+        script = LOOP.replace("class Model", count + "class Model").replace("x + 0.5", "x + shift") + "    torch._clock.spend(24 * (not is_quick))\n"
+        os.mkdir(self.path("runs"))
+        mine = self.write("mine.py", '"""mine: x\nexact: yes\nenv: QUICK=1\n"""\n')
+        self.assertEqual(self.one(script, "--remedy", mine)["verdict"], "gain")
+
     def test_random_numbers_are_the_same_without_a_seed(self):
         script = "import random\n" + LOOP.replace("x + 0.5", "x + random.random()")
         found = self.try_it(script, "--only", "fused-optimizer")
