@@ -2,10 +2,10 @@
  * slice - what the thread did in each long gap, cut into parts with one cause each.
  *
  * A part is what the thread of the call after the gap did; if that thread did nothing, what the
- * thread of the call before the gap did: one hands over to the other. Waits for a lock or a CPU
- * come first, since they are independent of ranges and operators. A server may make a thread for
- * each request: while the next one does not exist yet, and the last one has ended, there is no
- * request.
+ * thread of the call before the gap did: one hands over to the other. If that one waits, it waits
+ * for its turn and says nothing about the thread that works. Waits for a lock or a CPU come first,
+ * since they are independent of ranges and operators. A server may make a thread for each request:
+ * while the next one does not exist yet, and the last one has ended, there is no request.
  */
 #include <stdlib.h>
 
@@ -153,6 +153,7 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	struct part p = { .from_ns = at_ns, .pause = LULL_NO_PAUSE };
 	u64 ahead_ns = pause_ahead(h, lanes[0], at_ns, &pause), end_ns, other_ns;
 	u64 until_ns = unborn_until(sl, lanes, at_ns);
+	bool is_silent;
 	u32 other;
 
 	if (until_ns == at_ns)
@@ -163,10 +164,11 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	to_ns = until_ns < to_ns ? until_ns : to_ns;
 	p.event = lull_host_at(h, lanes[0], at_ns);
 	end_ns = lull_host_next_ns(h, lanes[0], at_ns);
-	if (lanes[1] != lanes[0] && (says_nothing(h, p.event) || is_waiting(h, p.event))) {
+	is_silent = says_nothing(h, p.event);
+	if (lanes[1] != lanes[0] && (is_silent || is_waiting(h, p.event))) {
 		other = lull_host_at(h, lanes[1], at_ns);
 		other_ns = lull_host_next_ns(h, lanes[1], at_ns);
-		if (other != LULL_NONE || !says_nothing(h, p.event))
+		if (!is_silent || (other != LULL_NONE && !is_waiting(h, other)))
 			p.event = other;
 		end_ns = other_ns < end_ns ? other_ns : end_ns;
 	}
