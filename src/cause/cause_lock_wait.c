@@ -30,7 +30,8 @@ static bool claim(const struct lull_claim *c)
 	if (!lull_claim_is_other(c) ||
 	    (c->inside & (LULL_IN_SOCKET | LULL_IN_SLEEP | LULL_IN_FRAMEWORK)))
 		return false;
-	if (c->inside & LULL_IN_LOCK)
+	/* A process that ends hands no data over, even if a copy to the device is next. */
+	if (c->inside & (LULL_IN_LOCK | LULL_IN_CHILD))
 		return true;
 	if (!c->is_own || c->leads_in)
 		return false;
@@ -79,15 +80,17 @@ const struct lull_cause lull_cause_lock_wait = {
 	.id = "lock-wait",
 	.title = "the launching thread waits for another thread",
 	.because = "the launching thread waits for a lock, or for another thread or process",
-	.why = "A thread that waits for a mutex, a condition, a semaphore or the end of another "
-	       "thread or process launches nothing. Time counts in gaps of at least 150 us in "
+	.why = "A thread that waits for a mutex, a lock of a file, a condition, a semaphore or the "
+	       "end of another thread or process launches nothing. Time counts in gaps of at least "
+	       "150 us in "
 	       "which the "
 	       "thread is in such a call of the C library, or in a function of Python that waits "
 	       "so. Waits for events (poll, select, epoll), and waits that no call names, count "
 	       "only if other threads of the program are on a CPU, lack one, or read for at least "
 	       "a quarter of that time. The thread that runs meanwhile is named.",
-	.fix = "do less in the other thread while it holds the lock, or hand the data over in a "
-	       "queue so that this thread need not wait",
+	.fix = "do less in the other thread or process before it lets this one go on, share its "
+	       "work among several, or hand the data over in a queue, so that this thread need not "
+	       "wait",
 	.fix_more =
 		"let the other thread or process start earlier, do less, or work ahead, so that "
 		"its result is there when this thread needs it",

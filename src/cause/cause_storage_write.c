@@ -1,8 +1,8 @@
 /*
- * storage-write: the launching thread writes a checkpoint or a log, and the device waits.
+ * storage-write: the launching thread writes a checkpoint, a log or results, and the device waits.
  *
  * Signal:  in a gap of at least 150 us the thread is inside a range or function that saves, or in a
- *          call that writes a file, or most native samples are in the Linux kernel's code that
+ *          call that writes or sends, or most native samples are in the Linux kernel's code that
  *          writes files; copies and waits made there are included, and so is a copy to
  *          the host of at least 4 KiB with a write after it.
  * Not it:  another thread that writes; a write while the device has work queued.
@@ -43,14 +43,15 @@ static void apply(struct lull_what_if *w)
 
 const struct lull_cause lull_cause_storage_write = {
 	.id = "storage-write",
-	.title = "the launching thread writes a checkpoint or a log",
-	.because = "the launching thread writes to storage itself",
-	.why = "A thread that serialises and writes a checkpoint launches nothing in the "
-	       "meantime. Time counts in gaps of at least 150 us between calls in which the "
-	       "thread is inside a range or function with a name like save, checkpoint, write or "
-	       "dump, or in a C library call that writes (write, fsync, ...), or most native "
-	       "samples are in the Linux kernel's code that writes files. Copies and waits "
-	       "made there, and copies to the host right before it, are included.",
+	.title = "the launching thread writes a checkpoint, a log or results",
+	.because = "the launching thread writes or sends data itself",
+	.why = "A thread that serialises and writes a checkpoint, or that writes to a pipe or a "
+	       "socket which nobody empties, launches nothing in the meantime. Time counts in gaps "
+	       "of at least 150 us between calls in which the thread is inside a range or function "
+	       "with a name like save, checkpoint, write or dump, or in a C library call that "
+	       "writes or sends (write, fsync, puts, send, ...), or most native samples are in the "
+	       "Linux kernel's code that writes files. Copies and waits made there, and copies to "
+	       "the host right before it, are included.",
 	.fix = "write from another thread or process (asynchronous checkpoint), or less often",
 	.assumes = "no part of the write stays on the thread",
 	.kind = LULL_CAUSE_SPECIFIC,

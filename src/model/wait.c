@@ -16,6 +16,7 @@ static const struct {
 	{ "sem", LULL_WAIT_LOCK },
 	{ "flock", LULL_WAIT_LOCK },
 	{ "lockf", LULL_WAIT_LOCK },
+	{ "fcntl", LULL_WAIT_LOCK }, /* only its commands that wait for a lock are recorded */
 	{ "nanosleep", LULL_WAIT_SLEEP },
 	{ "clock_nanosleep", LULL_WAIT_SLEEP },
 	{ "sleep", LULL_WAIT_SLEEP },

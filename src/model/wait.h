@@ -7,8 +7,8 @@
 #include "base/types.h"
 
 enum lull_wait {
-	LULL_WAIT_LOCK,	 /* another thread: mutexes, conditions, semaphores, barriers, joins */
-	LULL_WAIT_IO,	 /* files, sockets, pipes, and what polls them */
+	LULL_WAIT_LOCK, /* another thread: mutexes, conditions, semaphores, joins, locks of files */
+	LULL_WAIT_IO,	/* files, sockets, pipes, and what polls them */
 	LULL_WAIT_SLEEP, /* the clock */
 	LULL_WAIT_OTHER, /* processes, signals, the loader, memory */
 };

@@ -183,11 +183,15 @@ bool lull_file_is_plumbing(const char *path)
 
 u32 lull_oscall_bits(const char *name)
 {
-	static const char *const writes[] = { "write",	"fsync",    "fdatasync", "fflush",
-					      "fputs",	"sendfile", "msync",	 "sync_file",
-					      "fclose", "rename",   NULL };
+	/* A pipe, a terminal or a socket that nobody empties blocks its writer as storage does. */
+	static const char *const writes[] = {
+		"write",  "sync",   "fflush",	       "put", "send", "msgsnd", "fclose",
+		"rename", "splice", "copy_file_range", NULL
+	};
 	static const char *const reads[] = { "read", "recv", "fgets", "getline",
 					     "open", "stat", NULL };
+	/* For the end of a process, or for a signal. */
+	static const char *const waits[] = { "wait", "system", "sigsuspend", "pause", NULL };
 
 	if (has_any(name, writes))
 		return LULL_IN_WRITE;
@@ -202,7 +206,7 @@ u32 lull_oscall_bits(const char *name)
 	case LULL_WAIT_OTHER:
 		break;
 	}
-	return 0;
+	return has_any(name, waits) ? LULL_IN_WAIT : 0;
 }
 
 bool lull_name_is_step(const char *name)

@@ -24,12 +24,24 @@ static bool has_any(const char *name, const char *const *words)
 
 u32 lull_doing_call(const char *name)
 {
-	static const char *const locks[] = { "pthread_mutex_", "pthread_rwlock_", "pthread_spin_",
+	static const char *const locks[] = { "pthread_mutex_",
+					     "pthread_rwlock_",
+					     "pthread_spin_",
+					     "flock",
+					     "lockf",
+					     "fcntl",
 					     NULL };
-	/* The end of a child process is a result, too. */
-	static const char *const queues[] = { "pthread_cond_", "sem_",	 "pthread_barrier_",
-					      "pthread_join",  "msgrcv", "wait",
-					      "system",	       "pclose", NULL };
+	static const char *const queues[] = { "pthread_cond_",
+					      "sem_",
+					      "semop",
+					      "semtimedop",
+					      "pthread_barrier_",
+					      "pthread_join",
+					      "pthread_timedjoin",
+					      "pthread_clockjoin",
+					      "msgrcv",
+					      NULL };
+	static const char *const children[] = { "wait", "system", "pclose", NULL };
 	/* A name is looked up by asking a server. */
 	static const char *const sockets[] = { "recv", "__recv", "connect", "getaddrinfo", NULL };
 	static const char *const events[] = { "poll",	"ppoll",   "__poll", "__ppoll",
@@ -42,6 +54,8 @@ u32 lull_doing_call(const char *name)
 		return LULL_IN_LOCK;
 	if (begins_any(name, queues))
 		return LULL_IN_QUEUE;
+	if (begins_any(name, children))
+		return LULL_IN_QUEUE | LULL_IN_CHILD;
 	if (begins_any(name, sockets))
 		return LULL_IN_SOCKET;
 	if (!strncmp(name, "accept", 6))

@@ -407,6 +407,13 @@ static void names_are_told_apart(void **state)
 	assert_true(lull_name_bits("save_checkpoint") & LULL_IN_STORAGE);
 	assert_int_equal(lull_name_bits("metrics"), 0);
 	assert_int_equal(lull_oscall_bits("fsync"), LULL_IN_WRITE);
+	assert_int_equal(lull_oscall_bits("puts"), LULL_IN_WRITE);
+	assert_int_equal(lull_oscall_bits("sendmsg"), LULL_IN_WRITE);
+	assert_int_equal(lull_oscall_bits("msgsnd"), LULL_IN_WRITE);
+	assert_int_equal(lull_oscall_bits("copy_file_range"), LULL_IN_WRITE);
+	assert_int_equal(lull_oscall_bits("waitpid"), LULL_IN_WAIT);
+	assert_int_equal(lull_oscall_bits("sigtimedwait"), LULL_IN_WAIT);
+	assert_int_equal(lull_oscall_bits("pthread_create"), 0);
 	assert_int_equal(lull_oscall_bits("poll"), LULL_IN_WAIT);
 	assert_int_equal(lull_oscall_bits("read"), LULL_IN_READ);
 }
