@@ -33,18 +33,35 @@ static u32 spare_cpus(const struct lull_subject *s)
 }
 
 /* Child processes that run in the steady steps; each exec of one is a row of its own. */
-static u32 count_children(const struct lull_subject *s)
+struct children {
+	u32 n;
+	f64 at_once; /* how many live at the same time, on average */
+	f64 life_ns; /* of one, on average */
+};
+
+static struct children find_children(const struct lull_subject *s)
 {
 	size_t n;
 	const struct lull_process_row *all = lull_reader_dim(s->reader, LULL_TABLE_process, &n);
 	const struct lull_process_row *own = &all[s->process - 1];
 	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
-	u32 n_children = 0;
+	u64 to_ns = lull_round_begin_ns(&s->rounds, (u32)s->rounds.all.n);
+	struct children c = { 0 };
 
-	for (size_t i = 0; i < n; i++)
-		n_children += all[i].parent_pid == own->pid && &all[i] != own &&
-			      (!all[i].end_ns || all[i].end_ns > from_ns);
-	return n_children;
+	for (size_t i = 0; i < n; i++) {
+		u64 end_ns = all[i].end_ns ? all[i].end_ns : to_ns;
+		struct lull_span life = { all[i].start_ns, end_ns };
+
+		if (all[i].parent_pid != own->pid || &all[i] == own || end_ns <= from_ns ||
+		    life.from_ns >= to_ns)
+			continue;
+		c.n++;
+		c.life_ns += (f64)(life.to_ns - life.from_ns);
+		life = lull_span_cut(life, from_ns, to_ns);
+		c.at_once += (f64)(life.to_ns - life.from_ns) / (f64)(to_ns - from_ns);
+	}
+	c.life_ns /= c.n ? c.n : 1;
+	return c;
 }
 
 /* How a step loads, and with how many workers it would. */
@@ -84,7 +101,7 @@ static void add_up(const struct lull_replay *p, struct loading *l)
 	l->waits = waited * 2 > sum;
 	/* Workers that cannot keep up work all the time, not only while the thread waits. */
 	if (l->waits)
-		l->work_ns = fmax(l->work_ns, count_children(s) * p->measured_ns);
+		l->work_ns = fmax(l->work_ns, find_children(s).at_once * p->measured_ns);
 	/* Recording slowed them as it did the thread. */
 	l->work_ns *= p->host_part;
 }
@@ -178,7 +195,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	const struct lull_process_row *processes =
 		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
 	bool waits = lull_finding_waits(why, f);
-	u32 n_children = count_children(why->lead);
+	struct children c = find_children(why->lead);
 
 	if (!processes[why->lead->process - 1].has_agent)
 		return;
@@ -188,10 +205,13 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	/* Threads that live for less than the time between two samples have none. */
 	if (waits && (lull_show_producer(why, f) || lull_show_runner(why, f)))
 		return;
-	if (n_children)
-		lull_show(f, "process", NULL, "%u child process%s not keep up", n_children,
-			  n_children == 1 ? "; if it loads data, it does"
-					  : "es; those that load data do");
+	if (c.n && c.life_ns < why->step_ns)
+		lull_show(f, "process", NULL,
+			  "child processes start %.1f times per step and live for %s each",
+			  c.at_once * why->step_ns / c.life_ns, lull_why_time(c.life_ns).text);
+	else if (c.n)
+		lull_show(f, "process", NULL, "%u child process%s not keep up", c.n,
+			  c.n == 1 ? "; if it loads data, it does" : "es; those that load data do");
 	else if (!waits)
 		lull_show(f, "process", NULL, "the program has no other process to load data");
 }
