@@ -6,6 +6,8 @@
  *          (lost.h); without such records, stalls that strike calls as often as gaps.
  * Not it:  a thread that sleeps or waits; stalls that spare CUDA calls (gil).
  */
+#include <stdio.h>
+
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/lost.h"
@@ -87,17 +89,21 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_subject *s = why->lead;
 	f64 used = used_cpus(s);
+	bool are_others;
 
 	lull_show_stalls(why, f);
 	if (s->host.preempted_ns)
 		lull_show(f, "sched", NULL, "no CPU for %.0f %% of the time in which it could run",
 			  100 * lull_lost_share(s));
-	if (used > 0 && s->n_cpus)
-		lull_show(f, "sched", NULL, "the recorded threads use %.1f of %u CPUs%s", used,
-			  s->n_cpus,
-			  used < LULL_T(cpus_taken) * s->n_cpus
-				  ? ": other programs or a CPU limit take the rest"
-				  : "");
+	if (used <= 0 || !s->n_cpus)
+		return;
+	are_others = used < LULL_T(cpus_taken) * s->n_cpus;
+	lull_show(f, "sched", NULL, "the recorded threads use %.1f of %u CPUs%s", used, s->n_cpus,
+		  are_others ? ": other programs or a CPU limit take the rest" : "");
+	/* Fewer threads of its own would not help. */
+	if (are_others)
+		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
+			 lull_causes[f->cause]->fix_more);
 }
 
 const struct lull_cause lull_cause_os_scheduling = {
@@ -115,6 +121,8 @@ const struct lull_cause lull_cause_os_scheduling = {
 	.fix = "fewer busy threads than CPUs, CPU affinity, a larger CPU limit for the container",
 	.fix_torch = "fewer busy threads than CPUs (OMP_NUM_THREADS, num_workers), CPU affinity, "
 		     "a larger CPU limit for the container",
+	.fix_more = "run it without the other programs, or on CPUs of its own (CPU affinity); in a "
+		    "container, with a larger CPU limit",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.nowhere = "preempted between CUDA calls",
 	.family = LULL_FAMILY_HOST,
