@@ -61,7 +61,7 @@ void lull_made_request(struct lull_made_rows *rows, struct lull_values *v)
 	struct lull_err err;
 
 	/* A report without requests has an empty table. */
-	lull_requests_init(&q, v->reader, v->window, 0, &err);
+	lull_requests_init(&q, v->reader, v->window, LULL_REQUESTS_WANT_SOCKETS, &err);
 	all = q.all.at;
 	for (size_t i = 0; i < q.all.n; i++)
 		put(rows, v->reader, &all[i]);

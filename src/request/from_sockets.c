@@ -4,8 +4,14 @@
  *
  * A connection is what accept() gave. A request on it begins when data comes in after an answer, or
  * after the connection was accepted, and ends with the last data that is sent before more comes in
- * or the connection is closed. A thread works for a request from the moment at which it has read
- * its data until it reads or waits for something else, and while it sends.
+ * or the connection is closed. A loop that waits for many connections has the data of each that it
+ * reads then from the end of its wait.
+ *
+ * A thread works for a request from the moment at which it has read its data until it answers,
+ * reads for another request or waits. What it did before it sends was for this answer, back to its
+ * last wait or other call on a connection: so one that goes on with a request later, or takes it
+ * from another thread, is seen when it answers. If it came to nothing else meanwhile, the waits in
+ * between are of the request, too.
  *
  * Connections inside the program are not of a server: those of a DataLoader, whose workers hand
  * files to the main process. They are told by three signs: as many connect() as accept(), no work
@@ -39,7 +45,11 @@ static const struct {
 	{ "close", CLOSED },	 { "shutdown", CLOSED },   { "poll", WAITS },
 	{ "ppoll", WAITS },	 { "select", WAITS },	   { "pselect", WAITS },
 	{ "epoll_wait", WAITS }, { "epoll_pwait", WAITS }, { "connect", CONNECTED },
+	{ "__poll_chk", WAITS }, { "__ppoll_chk", WAITS }, { "sendmmsg", SENT },
 };
+
+/* A read that takes longer has waited for its data. */
+#define LONG_READ_NS 100000u
 
 struct call {
 	u64 at_ns; /* what it means holds from here: its end where it takes something in */
@@ -62,7 +72,11 @@ struct connection {
 
 /* What a thread works for. */
 struct working {
-	u64 id, from_ns; /* id 0: nothing */
+	u64 id, from_ns; /* id 0: nothing that is known */
+	u64 wait_ns;	 /* it began to wait, perhaps again since; 0 = not after from_ns */
+	u64 awake_ns;	 /* the end of its last wait */
+	u64 woke_ns;	 /* the end of its last wait for many descriptors */
+	i64 n_ready;	 /* so many of those were ready, and it has not come to them yet */
 };
 
 struct sockets {
@@ -95,7 +109,8 @@ static void take_call(struct sockets *s, const struct lull_oscall_cols *cols, si
 	u64 end_ns = lull_span_end_ns(cols->start_ns[i], cols->dur_ns[i]);
 
 	*(struct call *)lull_vec_push(&s->calls) = (struct call){
-		.at_ns = kind == ACCEPTED || kind == CAME ? end_ns : cols->start_ns[i],
+		.at_ns = kind == ACCEPTED || kind == CAME || kind == WAITS ? end_ns
+									   : cols->start_ns[i],
 		.start_ns = cols->start_ns[i],
 		.end_ns = end_ns,
 		.fd = kind == ACCEPTED ? cols->ret[i] : cols->arg[i],
@@ -128,21 +143,68 @@ static void read_calls(struct sockets *s)
 
 /* ---- threads ---- */
 
-static void work(struct sockets *s, u32 lane, u32 process, u64 id, u64 at_ns)
+static void keep_slice(struct sockets *s, u32 lane, u64 id, u64 from_ns, u64 to_ns)
+{
+	if (id && to_ns > from_ns)
+		*(struct lull_request_slice *)lull_vec_push(&s->q->slices) =
+			(struct lull_request_slice){ .from_ns = from_ns,
+						     .to_ns = to_ns,
+						     .id = id,
+						     .process = s->q->lanes[lane - 1].process,
+						     .lane = lane,
+						     .request = LULL_NO_REQUEST };
+}
+
+/* What the thread has done so far was for what it works for, up to its first wait. */
+static void settle(struct sockets *s, u32 lane, u64 at_ns)
 {
 	struct working *w = &s->working[lane];
 
-	if (w->id == id)
+	keep_slice(s, lane, w->id, w->from_ns, w->wait_ns ? w->wait_ns : at_ns);
+	w->from_ns = w->wait_ns ? w->awake_ns : at_ns;
+	w->id = w->wait_ns = 0;
+}
+
+static void work(struct sockets *s, const struct call *a, u64 id)
+{
+	struct working *w = &s->working[a->lane];
+
+	if (w->id == id) {
+		w->wait_ns = 0; /* for more of its data */
 		return;
-	if (w->id && at_ns > w->from_ns)
-		*(struct lull_request_slice *)lull_vec_push(&s->q->slices) =
-			(struct lull_request_slice){ .from_ns = w->from_ns,
-						     .to_ns = at_ns,
-						     .id = w->id,
-						     .process = process,
-						     .lane = lane,
-						     .request = LULL_NO_REQUEST };
-	*w = (struct working){ id, at_ns };
+	}
+	settle(s, a->lane, a->start_ns);
+	w->id = id;
+	w->from_ns = a->end_ns;
+}
+
+/* The call waits, or may have. */
+static void wait(struct sockets *s, const struct call *a)
+{
+	struct working *w = &s->working[a->lane];
+
+	if (!w->wait_ns)
+		w->wait_ns = a->start_ns;
+	w->awake_ns = a->end_ns;
+}
+
+/* It has sent an answer: what it did until then was for this one. */
+static void answer(struct sockets *s, const struct call *a, u64 id, u64 start_ns)
+{
+	struct working *w = &s->working[a->lane];
+
+	if (w->id != id) {
+		u64 from_ns;
+
+		if (w->wait_ns)
+			settle(s, a->lane, a->start_ns);
+		from_ns = w->from_ns > start_ns ? w->from_ns : start_ns;
+		keep_slice(s, a->lane, w->id, w->from_ns, from_ns);
+		w->from_ns = from_ns;
+	}
+	keep_slice(s, a->lane, id, w->from_ns, a->end_ns);
+	w->id = w->wait_ns = 0;
+	w->from_ns = a->end_ns;
 }
 
 /* ---- connections ---- */
@@ -201,28 +263,56 @@ static void on_accept(struct sockets *s, const struct call *a)
 	begin_request(s, c, a->lane, a->end_ns);
 }
 
+/* When the data were there that the call has read: a wait for many descriptors may have told. */
+static u64 came_ns(struct sockets *s, const struct call *a, u64 least_ns)
+{
+	struct working *w = &s->working[a->lane];
+
+	if (w->n_ready <= 0 || a->end_ns - a->start_ns > LONG_READ_NS)
+		return a->end_ns;
+	w->n_ready--;
+	return w->woke_ns > least_ns ? w->woke_ns : least_ns;
+}
+
 static void on_data(struct sockets *s, struct connection *c, const struct call *a)
 {
-	if (a->ret <= 0)
+	if (a->ret <= 0) {
+		wait(s, a);
 		return;
+	}
 	if (c->sent_ns || !c->has_request) {
+		u64 sent_ns = c->sent_ns;
+
 		end_request(s, c);
-		begin_request(s, c, a->lane, a->end_ns);
+		begin_request(s, c, a->lane, came_ns(s, a, sent_ns));
 	} else if (!c->has_data) {
 		/* The first data: the request counts from here, not from accept(). */
-		c->start_ns = a->end_ns;
+		c->start_ns = came_ns(s, a, c->start_ns);
 		c->lane = a->lane;
 	}
 	c->has_data = true;
-	work(s, a->lane, a->process, c->id, a->end_ns);
+	work(s, a, c->id);
 }
 
 static void on_sent(struct sockets *s, struct connection *c, const struct call *a)
 {
 	if (a->ret <= 0 || !c->has_request)
 		return;
-	work(s, a->lane, a->process, c->id, a->start_ns);
+	answer(s, a, c->id, c->start_ns);
 	c->sent_ns = a->end_ns;
+}
+
+static void on_wait(struct sockets *s, const struct call *a)
+{
+	struct working *w = &s->working[a->lane];
+
+	wait(s, a);
+	if (a->kind == WAITS) {
+		w->woke_ns = a->end_ns;
+		w->n_ready = a->ret;
+	} else if (a->ret >= 0) {
+		w->n_ready--;
+	}
 }
 
 static void take(struct sockets *s, const struct call *a)
@@ -234,20 +324,19 @@ static void take(struct sockets *s, const struct call *a)
 	if (a->kind == CONNECTED)
 		return;
 	if (a->kind == ACCEPTED || a->kind == WAITS)
-		work(s, a->lane, a->process, 0, a->start_ns);
+		on_wait(s, a);
 	if (a->kind == ACCEPTED)
 		on_accept(s, a);
 	c = a->kind == WAITS || a->kind == ACCEPTED ? NULL : find(s, a);
 	if (!c || !c->is_open)
 		return;
 	if (a->kind == CAME) {
-		/* It may have waited in the call. */
-		work(s, a->lane, a->process, 0, a->start_ns);
 		on_data(s, c, a);
 	} else if (a->kind == SENT) {
 		on_sent(s, c, a);
 	} else {
-		work(s, a->lane, a->process, 0, a->start_ns);
+		if (s->working[a->lane].id == c->id)
+			settle(s, a->lane, a->start_ns);
 		end_request(s, c);
 		c->is_open = false;
 	}
@@ -306,7 +395,7 @@ static void follow(struct sockets *s)
 	for (size_t i = 0; i < s->connections.n; i++)
 		end_request(s, &c[i]);
 	for (u32 lane = 1; lane <= q->n_lanes; lane++)
-		work(s, lane, q->lanes[lane - 1].process, 0, q->to->span.to_ns);
+		settle(s, lane, q->to->span.to_ns);
 	if (is_internal(s))
 		q->to->all.n = q->slices.n = 0;
 }

@@ -1273,6 +1273,77 @@ class Native(Case):
         """Where all are too short to be recorded for themselves."""
         self.check_sockets(1_000_000_000)
 
+    def check_loop(self, serve, *options):
+        """A server of Python that nobody knows, on connections of its own: what it computes for a request is found."""
+        out, report = self.record("""
+            import gc, socket, time
+            gc.disable()
+            held = [[i] for i in range(300_000)]
+            def collect():
+                start = time.perf_counter_ns()
+                gc.collect()
+                spent.append(time.perf_counter_ns() - start)
+            def ask(address):
+                with socket.create_connection(address) as c:
+                    for _ in range(3):
+                        c.sendall(b"ask")
+                        assert c.recv(9) == b"answer"
+            spent = []
+            """ + textwrap.dedent(serve).replace("\n", "\n" + " " * 12) + """
+            with open(sys.argv[0] + ".ns", "w") as f:
+                print(*spent, file=f)
+            """, *options)
+        self.assertEqual(out, "")
+        with open(self.path("program.py.ns"), encoding="utf-8") as f:
+            spent = [int(word) for word in f.read().split()]
+        self.assertEqual(json.loads(self.answer(report, "-f", "json"))["found_by"], "sockets")
+        rows = self.requests(report)
+        self.assertEqual((len(spent), len(rows)), (3, 3))
+        for row, least in zip(rows, spent):
+            self.assertGreater(int(row["gc (ns)"]), least / 2, (row, spent))
+        return report
+
+    LOOP = """
+        import asyncio
+        async def serve(reader, writer):
+            while await reader.read(9):
+                collect()
+                writer.write(b"answer")
+            writer.close()
+        async def main():
+            server = await asyncio.start_server(serve, "127.0.0.1", 0)
+            await asyncio.get_running_loop().run_in_executor(None, ask, server.sockets[0].getsockname())
+        asyncio.run(main())
+        """
+
+    def test_a_loop_that_asks_what_else_is_ready(self):
+        self.check_loop(self.LOOP)
+
+    def test_waits_that_found_something_however_short(self):
+        report = self.check_loop(self.LOOP, "--osrt-threshold=1000000000")
+        n = self.rows(report, "SELECT count(*) AS n FROM oscall o WHERE o.name LIKE 'epoll%' AND o.ret > 0")[0]["n"]
+        self.assertGreaterEqual(n, 3)
+
+    def test_a_thread_that_takes_a_request_from_another(self):
+        """One reads, another computes and answers."""
+        self.check_loop("""
+            todo = []
+            is_there = threading.Semaphore(0)
+            def worker():
+                while is_there.acquire() and (connection := todo.pop()):
+                    collect()
+                    connection.sendall(b"answer")
+            listener = socket.create_server(("127.0.0.1", 0))
+            for target, *args in ((worker,), (ask, listener.getsockname())):
+                threading.Thread(target=target, args=args).start()
+            connection, _ = listener.accept()
+            while connection.recv(9):
+                todo.append(connection)
+                is_there.release()
+            todo.append(None)
+            is_there.release()
+            """)
+
     def test_lull_h(self):
         run = runner.run([LULL, "profile", "-q", "-f", "true", "-o", self.path("report"), os.path.join(BUILD, "e2e", "request_guest")])
         self.assertEqual(run.returncode, 0, run.stderr)

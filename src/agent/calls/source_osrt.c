@@ -135,7 +135,7 @@ static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_
 	case AT_epoll_wait:
 	case AT_epoll_pwait:
 		lull_came_waited(call->t, call->start + dur_ticks, dur_ticks, e->ret > 0);
-		return false;
+		return lull_came_has_any() && e->ret > 0;
 	case AT_accept:
 	case AT_accept4:
 		return e->ret >= 0 && lull_came_accepted(e->ret);
@@ -153,6 +153,7 @@ static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_
 	case AT_send:
 	case AT_sendto:
 	case AT_sendmsg:
+	case AT_sendmmsg:
 		return lull_came_has_any() && e->ret > 0 && lull_came_is_connection(e->arg);
 	case AT_close:
 		return lull_came_has_any() && lull_came_closed(e->arg, call->start);
