@@ -480,6 +480,8 @@ def _patch_http_server(module):
 
     @functools.wraps(parse)
     def parse_request(self):
+        if self._lull_request is not None:  # its method returns later, or never comes to us: it is done with that one
+            _end_http(self)
         moment = _take_arrival(self)
         is_good = parse(self)
         if is_good:
@@ -501,6 +503,13 @@ def _patch_http_server(module):
         _look_at(self)
         return begin_connection(self)
 
+    def __init_subclass__(cls, **kwargs):
+        super(handler, cls).__init_subclass__(**kwargs)
+        wrap(cls, handler)
+
+    # Now, not only in setup(): servers have one of their own, and need not call ours.
+    wrap = careful(_wrap_own)
+    handler.__init_subclass__ = classmethod(__init_subclass__)
     handler._lull_arrival, handler._lull_request = 0, None
     handler.parse_request = parse_request
     handler.send_response_only = send_response_only

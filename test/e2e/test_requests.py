@@ -940,6 +940,53 @@ class Trouble(Case):
     def endings(self, report):
         return [text for kind, _, text, _ in self.marks(report) if kind == 2]
 
+    def test_a_handler_that_is_its_own_server(self):
+        """It has all methods itself and calls none of those it inherits, as that of eventlet; also two requests in one call."""
+        _, report = self.record("""
+            import http.server, socket
+            class Handler(http.server.BaseHTTPRequestHandler):
+                protocol_version = "HTTP/1.1"
+                n_together = 1
+                def __init__(self, connection):
+                    self.connection = self.request = connection
+                    self.setup()
+                    while not self.close_connection:
+                        self.handle_one_request()
+                    self.finish()
+                def setup(self):
+                    self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb")
+                    self.close_connection = False
+                def handle_one_request(self):
+                    for _ in range(self.n_together):
+                        self.raw_requestline = self.rfile.readline(1000)
+                        if not self.raw_requestline:
+                            self.close_connection = True
+                            return
+                        if self.parse_request():
+                            self.wfile.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+                            self.wfile.flush()
+                def finish(self):
+                    self.wfile.close()
+                    self.rfile.close()
+            class Pair(Handler, metaclass=type):
+                n_together = 2
+            def ask_all(address):
+                for _ in range(2):
+                    c = http.client.HTTPConnection(*address, timeout=60)
+                    for i in range(3):
+                        c.request("GET", "/kept/%d" % i)
+                        assert c.getresponse().read() == b"ok"
+                    c.close()
+            listener = socket.create_server(("127.0.0.1", 0))
+            asking = threading.Thread(target=ask_all, args=(listener.getsockname(),))
+            asking.start()
+            for kind in Handler, Pair:
+                with listener.accept()[0] as connection:
+                    kind(connection)
+            asking.join()
+            """)
+        self.assertEqual([row["Name"] for row in self.requests(report)], ["GET /kept/:id"] * 6)
+
     def test_failures_and_hang_ups(self):
         _, report = self.record("""
             import http.server, socket, struct
