@@ -66,6 +66,7 @@ struct connection {
 	bool is_open;
 	bool has_request;
 	bool has_data;		   /* of the request: some came in */
+	u64 gone_ns;		   /* its client has left before an answer; 0 = not */
 	u64 id, start_ns, sent_ns; /* of the request; sent_ns 0: nothing yet */
 	u32 lane;		   /* that took it in */
 };
@@ -229,15 +230,29 @@ static struct connection *add(struct sockets *s, const struct call *c)
 
 static void end_request(struct sockets *s, struct connection *c)
 {
-	if (c->has_request && c->sent_ns > c->start_ns)
+	bool is_hung_up = !c->sent_ns && c->has_data && c->gone_ns;
+	u64 end_ns = is_hung_up ? c->gone_ns : c->sent_ns;
+
+	if (c->has_request && end_ns > c->start_ns) {
 		*(struct lull_one_request *)lull_vec_push(&s->q->to->all) =
 			(struct lull_one_request){ .id = c->id,
 						   .start_ns = c->start_ns,
-						   .end_ns = c->sent_ns,
+						   .end_ns = end_ns,
 						   .process = c->process,
-						   .lane = c->lane };
+						   .lane = c->lane,
+						   .end = is_hung_up ? LULL_REQUEST_IS_HUNG_UP
+								     : LULL_REQUEST_OK };
+		s->q->to->n_hung_up += is_hung_up;
+	}
 	c->has_request = false;
-	c->sent_ns = 0;
+	c->sent_ns = c->gone_ns = 0;
+}
+
+/* The recording ends. */
+static void cut_request(struct sockets *s, struct connection *c)
+{
+	s->q->to->n_cut_end += c->has_request && c->has_data && !c->sent_ns && !c->gone_ns;
+	end_request(s, c);
 }
 
 static void begin_request(struct sockets *s, struct connection *c, u32 lane, u64 at_ns)
@@ -274,10 +289,19 @@ static u64 came_ns(struct sockets *s, const struct call *a, u64 least_ns)
 	return w->woke_ns > least_ns ? w->woke_ns : least_ns;
 }
 
+/* Nothing more comes, or nothing can be sent; of a socket that is full, more is sent later. */
+static void leave(struct connection *c, const struct call *a)
+{
+	if (!c->gone_ns)
+		c->gone_ns = a->end_ns;
+}
+
 static void on_data(struct sockets *s, struct connection *c, const struct call *a)
 {
 	if (a->ret <= 0) {
 		wait(s, a);
+		if (!a->ret)
+			leave(c, a);
 		return;
 	}
 	if (c->sent_ns || !c->has_request) {
@@ -296,6 +320,8 @@ static void on_data(struct sockets *s, struct connection *c, const struct call *
 
 static void on_sent(struct sockets *s, struct connection *c, const struct call *a)
 {
+	if (a->ret < 0)
+		leave(c, a);
 	if (a->ret <= 0 || !c->has_request)
 		return;
 	answer(s, a, c->id, c->start_ns);
@@ -393,11 +419,12 @@ static void follow(struct sockets *s)
 		take(s, lull_vec_get(&s->calls, i));
 	c = s->connections.at;
 	for (size_t i = 0; i < s->connections.n; i++)
-		end_request(s, &c[i]);
+		cut_request(s, &c[i]);
 	for (u32 lane = 1; lane <= q->n_lanes; lane++)
 		settle(s, lane, q->to->span.to_ns);
-	if (is_internal(s))
-		q->to->all.n = q->slices.n = 0;
+	/* What never answers is no server, but takes in what others send. */
+	if (is_internal(s) || q->to->all.n == q->to->n_hung_up)
+		q->to->all.n = q->slices.n = q->to->n_hung_up = q->to->n_cut_end = 0;
 }
 
 void lull_request_from_sockets(struct lull_request_reader *q)

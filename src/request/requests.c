@@ -61,6 +61,8 @@ const char *lull_request_name(const struct lull_one_request *one, struct lull_re
 
 const char *lull_request_how(const struct lull_one_request *one, struct lull_reader *r)
 {
+	if (!one->how && one->end == LULL_REQUEST_IS_HUNG_UP)
+		return LULL_REQUEST_HUNG_UP;
 	return lull_reader_string(r, label_of(r, one->how)->name, NULL);
 }
 

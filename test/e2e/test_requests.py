@@ -1371,6 +1371,42 @@ class Native(Case):
         n = self.rows(report, "SELECT count(*) AS n FROM oscall o WHERE o.name LIKE 'epoll%' AND o.ret > 0")[0]["n"]
         self.assertGreaterEqual(n, 3)
 
+    def test_clients_that_leave(self):
+        """One has its answer, one leaves without it, one resets the connection, one waits for it to the end; however short calls are."""
+        _, report = self.record("""
+            import socket
+            listener = socket.create_server(("127.0.0.1", 0))
+            def ask():
+                client = socket.create_connection(listener.getsockname())
+                client.sendall(b"ask")
+                connection, _ = listener.accept()
+                assert connection.recv(9) == b"ask"
+                return client, connection
+            client, connection = ask()
+            connection.sendall(b"answer")
+            assert client.recv(9) == b"answer"
+            client.close()
+            assert connection.recv(9) == b""
+            connection.close()
+            client, connection = ask()
+            client.close()
+            assert connection.recv(9) == b""
+            connection.close()
+            client, connection = ask()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+            client.close()
+            try:
+                connection.sendall(b"answer")
+            except OSError:
+                pass
+            connection.close()
+            for waits in ask():
+                waits.detach()
+            """, "--osrt-threshold=1000000000")
+        self.assertEqual([row["End"] for row in self.requests(report)], ["", "hung up", "hung up"])
+        left = json.loads(self.answer(report, "-f", "json"))["left_out"]
+        self.assertEqual((left["did_not_end"], left["hung_up"]), (1, 2))
+
     def test_a_thread_that_takes_a_request_from_another(self):
         """One reads, another computes and answers."""
         self.check_loop("""

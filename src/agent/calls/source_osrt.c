@@ -147,14 +147,16 @@ static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_
 	case AT_recvmsg:
 	case AT___recv_chk:
 	case AT___recvfrom_chk:
-		return lull_came_has_any() && e->ret > 0 && lull_came_read(call->t, e->arg);
+		if (!lull_came_has_any() || e->ret < 0)
+			return false;
+		return e->ret ? lull_came_read(call->t, e->arg) : lull_came_is_connection(e->arg);
 	case AT_write:
 	case AT_writev:
 	case AT_send:
 	case AT_sendto:
 	case AT_sendmsg:
 	case AT_sendmmsg:
-		return lull_came_has_any() && e->ret > 0 && lull_came_is_connection(e->arg);
+		return lull_came_has_any() && lull_came_is_connection(e->arg);
 	case AT_close:
 		return lull_came_has_any() && lull_came_closed(e->arg, call->start);
 	default:
