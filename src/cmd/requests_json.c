@@ -105,6 +105,8 @@ static u64 id_at(const struct lull_requests_answer *a, u32 ix)
 static void put_cause(struct lull_json *j, const struct lull_requests_answer *a,
 		      const struct lull_tail_cause *c)
 {
+	const struct lull_one_request *one = lull_vec_get(&a->requests.all, c->example);
+
 	lull_json_object(j);
 	lull_json_key_text(j, "part", lull_request_part_word(c->part));
 	lull_json_key_text(j, "because", lull_request_tail_title(&a->tail, c));
@@ -117,6 +119,8 @@ static void put_cause(struct lull_json *j, const struct lull_requests_answer *a,
 	put_number(j, "open_mean", c->n_open);
 	lull_json_key_u64(j, "p99_without_ns", c->p99_ns);
 	lull_json_key_u64(j, "example", id_at(a, c->example));
+	lull_json_key_text(j, "call", lull_reader_string(a->reader, one->call, NULL));
+	lull_json_key_u64(j, "call_ns", one->call_ns);
 	lull_json_end(j);
 }
 
@@ -289,6 +293,8 @@ static const struct lull_property cause_keys[] = {
 	{ "open_mean", "number", "requests that were open when these arrived, on average", NULL },
 	{ "p99_without_ns", "integer", "p99 of all requests without what it adds", NULL },
 	{ "example", "integer", "id of the slowest of them", NULL },
+	{ "call", "string", "its longest C library call, empty if there is none", NULL },
+	{ "call_ns", "integer", "how long that took", NULL },
 	END,
 };
 

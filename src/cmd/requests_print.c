@@ -193,6 +193,16 @@ static void add_request(struct lull_str *to, const struct lull_requests_answer *
 		      (f64)one->start_ns / LULL_NS_PER_S);
 }
 
+/* What one that waits has waited in, if that is one call. */
+static void say_call(const struct printer *p, const struct lull_requests_answer *a,
+		     const struct lull_one_request *one)
+{
+	if (one->call && one->call_ns >= one->part_ns[LULL_PART_OF_WAIT] / 2)
+		say(p, 2, "The slow one spends %s in one call of %s().",
+		    lull_format_ns(one->call_ns).text,
+		    lull_reader_string(a->reader, one->call, NULL));
+}
+
 static void say_cause(const struct printer *p, const struct lull_requests_answer *a,
 		      const struct lull_tail_cause *c, bool is_first)
 {
@@ -210,6 +220,8 @@ static void say_cause(const struct printer *p, const struct lull_requests_answer
 		say(p, 2, "When these arrived, %.2g requests were open on average; otherwise %.2g.",
 		    c->n_open, a->tail.n_open);
 	say(p, 2, "Example: %s %s.", noun(a), lull_str_text(&s));
+	if (c->part == LULL_PART_OF_WAIT)
+		say_call(p, a, lull_vec_get(&a->requests.all, c->example));
 	lull_str_release(&s);
 	say(p, 2, "Fix: %s. p99 without it: %s.", lull_request_tail_fix(&a->tail, c),
 	    time_of((f64)c->p99_ns, &p99));

@@ -46,7 +46,9 @@ struct lull_one_request {
 	u64 last_token_ns;
 	u64 part_ns[LULL_N_REQUEST_PARTS];
 	u64 prefill_ns[LULL_N_REQUEST_PARTS]; /* of it, until the first token */
-	u64 gpu_ns; /* what it launched, added up: more than its parts where it overlaps */
+	u64 gpu_ns;  /* what it launched, added up: more than its parts where it overlaps */
+	u64 call_ns; /* its longest C library call */
+	u32 call;    /* string: its name, 0 if there is none */
 	u32 process;
 	u32 lane; /* thread on which it arrived */
 	u32 name; /* label */

@@ -92,6 +92,9 @@ void lull_request_states(struct lull_request_reader *q);
 /* What devices did, and for which request: fills `work` and `owned`. */
 void lull_request_work_of(struct lull_request_reader *q);
 
+/* The C library call that each request was in longest: fills `call` and `call_ns`. */
+void lull_request_longest_calls(struct lull_request_reader *q);
+
 /* What the time of each request went to. */
 void lull_request_break_down(struct lull_request_reader *q);
 
