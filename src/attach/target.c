@@ -514,11 +514,11 @@ static bool is_other_namespace(pid_t pid)
 	       (theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev);
 }
 
-int lull_attach_inspect(struct lull_attach_target *t, pid_t pid, struct lull_err *err)
+static int look(struct scan *s, struct lull_attach_target *t, pid_t pid, struct lull_err *err)
 {
-	struct scan s = { .t = t };
 	int rc;
 
+	*s = (struct scan){ .t = t };
 	memset(t, 0, sizeof(*t));
 	t->pid = pid;
 	rc = check_state(t, err);
@@ -532,12 +532,34 @@ int lull_attach_inspect(struct lull_attach_target *t, pid_t pid, struct lull_err
 		rc = check_file(t, err);
 	if (!rc && lull_attach_is_occupied(pid))
 		rc = refuse(t, "is recorded by lull already; `lull sessions` says where", err);
-	if (!rc)
-		rc = scan_maps(&s, err);
+	return rc ? rc : scan_maps(s, err);
+}
+
+/* How long a program may take to load its C library. */
+#define START_TRIES 1000
+#define START_US    10000
+
+/* Right after an exec() only the program and its loader are there. */
+static bool is_starting(const struct scan *s)
+{
+	return s->loader.start && !s->libc.start && !s->has_musl;
+}
+
+int lull_attach_inspect(struct lull_attach_target *t, pid_t pid, struct lull_err *err)
+{
+	struct scan s;
+	int rc = look(&s, t, pid, err);
+
+	for (int i = 0; !rc && is_starting(&s) && i < START_TRIES; i++) {
+		usleep(START_US);
+		rc = look(&s, t, pid, err);
+	}
 	if (rc)
 		return rc;
 	if (s.has_musl)
 		return refuse(t, "belongs to musl; the agent needs glibc", err);
+	if (is_starting(&s))
+		return refuse(t, "has not loaded the C library yet; try again", err);
 	if (!s.libc.start)
 		return refuse(t, "is linked statically: no library can be loaded into it", err);
 	t->is_other_mounts = is_other_namespace(pid);

@@ -891,6 +891,20 @@ def static_programs_are_refused():
     refused(compiled("static", WAITS, "-static").pid, "(static)", "is linked statically")
 
 
+def a_program_that_has_just_started():
+    """Its loader waits for a library, and the C library comes after that."""
+    os.mkfifo("late.so")
+    p = runner.start(["sleep", "1000"], env={**os.environ, "LD_PRELOAD": os.path.abspath("late.so")}, stderr=subprocess.DEVNULL)
+    runner.until(lambda: open(f"/proc/{p.pid}/comm", encoding="ascii").read() == "sleep\n", "the exec")
+    a = runner.start([LULL, "attach", "-f", "-o", "a", "-d", "50ms", str(p.pid)], stderr=subprocess.PIPE, text=True)
+    time.sleep(0.3)  # it finds no C library so far
+    open("late.so", "wb").close()
+    _, err = runner.finish(a)
+    expect("the status", a.returncode == 0, err)
+    p.kill()
+    p.wait()
+
+
 def programs_of_musl_are_refused():
     refused(compiled("musl", WAITS, compiler="musl-gcc").pid, "(musl)", "musl")
 
@@ -1118,6 +1132,7 @@ TESTS = (
     a_program_that_loads_files_goes_on,
     files_of_the_program_that_are_data_too,
     static_programs_are_refused,
+    a_program_that_has_just_started,
     programs_of_musl_are_refused,
     sandboxed_programs_are_refused,
     the_first_program_of_a_container_with_a_filter,
