@@ -67,7 +67,7 @@ def start(words, **how):
     return p
 
 
-def finish(p, seconds=120):
+def finish(p, seconds=600):
     """(output, errors) of a process once it has ended."""
     try:
         return p.communicate(timeout=limit(seconds))
@@ -76,7 +76,7 @@ def finish(p, seconds=120):
         raise AssertionError(f"{p.args} did not end within {limit(seconds)} s: {p.communicate()}") from None
 
 
-def run(words, seconds=120, input=None, check=False, **how):
+def run(words, seconds=600, input=None, check=False, **how):
     """Like subprocess.run() with text captured, in a session of its own, of which nothing is left if it hangs."""
     if input is not None:
         how["stdin"] = subprocess.PIPE
