@@ -200,8 +200,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	if (!processes[why->lead->process - 1].has_agent)
 		return;
 	if (waits)
-		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
-			 lull_causes[f->cause]->fix_more);
+		lull_advise_others(f);
 	/* Threads that live for less than the time between two samples have none. */
 	if (waits && (lull_show_producer(why, f) || lull_show_runner(why, f)))
 		return;

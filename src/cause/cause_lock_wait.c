@@ -7,7 +7,6 @@
  * Not it:  Python's interpreter lock (gil); a wait for a batch, which is then copied to the device
  *          (input-pipeline); a wait for a request, while nobody works (no-demand).
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "cause/cause.h"
@@ -70,8 +69,7 @@ static bool is_for_result(const struct lull_subject *s)
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (is_for_result(why->lead))
-		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
-			 lull_causes[f->cause]->fix_more);
+		lull_advise_others(f);
 	if (!lull_show_producer(why, f))
 		lull_show_runner(why, f);
 }

@@ -6,8 +6,6 @@
  *          (lost.h); without such records, stalls that strike calls as often as gaps.
  * Not it:  a thread that sleeps or waits; stalls that spare CUDA calls (gil).
  */
-#include <stdio.h>
-
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/lost.h"
@@ -102,8 +100,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 		  are_others ? ": other programs or a CPU limit take the rest" : "");
 	/* Fewer threads of its own would not help. */
 	if (are_others)
-		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
-			 lull_causes[f->cause]->fix_more);
+		lull_advise_others(f);
 }
 
 const struct lull_cause lull_cause_os_scheduling = {

@@ -377,6 +377,11 @@ static void advise(const struct lull_why *why, struct lull_finding *f)
 	name_it(f->advice.fix, sizeof(f->advice.fix), "PROGRAM", lull_why_command(why));
 }
 
+void lull_advise_others(struct lull_finding *f)
+{
+	snprintf(f->advice.fix, sizeof(f->advice.fix), "%s", lull_causes[f->cause]->fix_more);
+}
+
 void lull_why_evidence(struct lull_why *why)
 {
 	for (size_t i = 0; i < why->findings.n; i++) {

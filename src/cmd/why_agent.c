@@ -120,7 +120,7 @@ static void first(struct agent_page *p)
 	heading(p, "What this cause means");
 	say(p, 0, "%s: %s. %s", cause->id, cause->title, cause->why);
 	if (cause->fix_more)
-		say(p, 0, "If the fix is there already: %s.", cause->fix_more);
+		say(p, 0, "If it waits for others: %s.", cause->fix_more);
 }
 
 static void next(struct agent_page *p)

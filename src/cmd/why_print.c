@@ -486,8 +486,8 @@ void lull_why_print_causes(FILE *to)
 			lull_term_wrap(to, cause->fix_torch, 14, PAGE_WIDTH);
 		}
 		if (cause->fix_more) {
-			fputs("\nIf that is done already: ", to);
-			lull_term_wrap(to, cause->fix_more, 25, PAGE_WIDTH);
+			fputs("\nIf it waits for others: ", to);
+			lull_term_wrap(to, cause->fix_more, 24, PAGE_WIDTH);
 		}
 		fputc('\n', to);
 	}

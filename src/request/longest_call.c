@@ -4,7 +4,8 @@
  */
 #include "request/requests_int.h"
 
-static void take_call(struct lull_request_reader *q, u32 lane, struct lull_span call, u32 name)
+void lull_request_take_call(struct lull_request_reader *q, u32 lane, struct lull_span call,
+			    u32 name)
 {
 	struct lull_one_request *all = q->to->all.at;
 	const struct lull_request_slice *s;
@@ -25,24 +26,4 @@ static void take_call(struct lull_request_reader *q, u32 lane, struct lull_span 
 			one->call = name;
 		}
 	}
-}
-
-void lull_request_longest_calls(struct lull_request_reader *q)
-{
-	struct lull_oscall_cols cols;
-	struct lull_cursor c;
-	size_t n;
-
-	lull_cursor_init(&c, q->reader, LULL_TABLE_oscall, q->window.from_ns, q->window.to_ns);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			u64 end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
-
-			if (cols.lane[i])
-				take_call(q, cols.lane[i],
-					  (struct lull_span){ cols.start_ns[i], end_ns },
-					  cols.name[i]);
-		}
-	}
-	lull_cursor_release(&c);
 }

@@ -456,7 +456,6 @@ int lull_requests_init(struct lull_requests *to, struct lull_reader *r, struct l
 			read_slices(&q);
 		to->has_work = q.slices.n > 0;
 		match_slices(&q);
-		lull_request_longest_calls(&q);
 		lull_request_states(&q);
 		lull_request_work_of(&q);
 		lull_request_break_down(&q);

@@ -89,11 +89,12 @@ void lull_request_from_rounds(struct lull_request_reader *q);
 /* What threads with slices did: fills `states` and `collections`. */
 void lull_request_states(struct lull_request_reader *q);
 
+/* A C library call of a thread: `call` and `call_ns` of each request that it was longest for. */
+void lull_request_take_call(struct lull_request_reader *q, u32 lane, struct lull_span call,
+			    u32 name);
+
 /* What devices did, and for which request: fills `work` and `owned`. */
 void lull_request_work_of(struct lull_request_reader *q);
-
-/* The C library call that each request was in longest: fills `call` and `call_ns`. */
-void lull_request_longest_calls(struct lull_request_reader *q);
 
 /* What the time of each request went to. */
 void lull_request_break_down(struct lull_request_reader *q);

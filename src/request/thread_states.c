@@ -138,11 +138,20 @@ static void read_oscalls(struct states *s)
 	size_t n;
 
 	lull_cursor_init(&c, q->reader, LULL_TABLE_oscall, q->window.from_ns, q->window.to_ns);
-	while ((n = lull_cursor_next(&c, &cols)) > 0)
-		for (size_t i = 0; i < n; i++)
-			if (is_used(q, cols.lane[i]))
-				add(s, cols.lane[i], cols.start_ns[i], cols.dur_ns[i],
-				    lull_name_class(&s->of_name, cols.name[i], state_of_wait));
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u64 start_ns = cols.start_ns[i];
+			u64 end_ns = lull_span_end_ns(start_ns, cols.dur_ns[i]);
+
+			if (!is_used(q, cols.lane[i]))
+				continue;
+			add(s, cols.lane[i], start_ns, cols.dur_ns[i],
+			    lull_name_class(&s->of_name, cols.name[i], state_of_wait));
+			lull_request_take_call(q, cols.lane[i],
+					       (struct lull_span){ start_ns, end_ns },
+					       cols.name[i]);
+		}
+	}
 	lull_cursor_release(&c);
 }
 

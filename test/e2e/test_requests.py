@@ -506,16 +506,17 @@ class Latency(Case):
     def test_pipelined_requests_that_came_while_the_loop_was_busy(self):
         if runner.run([PYTHON, "-c", "import aiohttp"]).returncode:
             runner.skip("Python has no aiohttp")
-        out, report = self.record("""
-            import asyncio, socket, threading
-            from aiohttp import web
+        plain = "async def items(request): return"
+        self.assertIn(plain, SERVERS["aiohttp"])
+        server = textwrap.dedent(SERVERS["aiohttp"]).replace(plain, "async def items(request): work(request); return")
+        client = """
+            import socket, threading
             is_busy = threading.Event()
-            async def items(request):
+            def work(request):
                 if request.path == "/items/busy":
                     is_busy.set()
                     time.sleep(0.05)
                 time.sleep(0.007)
-                return web.Response(text="item")
             def client(port):
                 when_up(port)
                 threading.Thread(target=ask, args=(port, "/items/busy")).start()
@@ -527,17 +528,8 @@ class Latency(Case):
                     while part := c.recv(65536):
                         got += part
                 print(got.count(b"HTTP/1.1 200"), flush=True)
-            async def main():
-                app = web.Application()
-                app.add_routes([web.get("/items/{item}", items)])
-                runner = web.AppRunner(app)
-                await runner.setup()
-                port = free_port()
-                await web.TCPSite(runner, "127.0.0.1", port).start()
-                await asyncio.get_running_loop().run_in_executor(None, client, port)
-                await runner.cleanup()
-            asyncio.run(main())
-            """)
+            """
+        out, report = self.record(textwrap.dedent(client) + server)
         self.assertEqual(out, "6\n")
         starts = sorted(collections.Counter(row["Start (ns)"] for row in self.requests(report)).values())
         self.assertEqual(starts, [1, 6])
