@@ -108,47 +108,58 @@ static bool is_in_libc(const struct lull_attach_target *target, u64 pc)
 /* No call of Linux has a larger number: what looks like a load is part of something else. */
 #define MAX_NUMBER 1024u
 
-/* The number that the last load before the call loads; 0 if that is none of these waits. */
-static u64 number_in_code(const struct lull_attach_target *target,
-			  const struct lull_seen_call *call)
+/*
+ * The number that the last load before this code loads, on aarch64 into this register; 0 if that is
+ * none of these waits.
+ */
+static u64 number_before(const struct lull_attach_target *target, u64 pc, u32 reg)
 {
-	u8 code[40];
+	u8 code[64];
 	u32 word, at = sizeof(code) - sizeof(word);
 	u64 number = MAX_NUMBER;
 
-	if (!lull_attach_read(target->pid, call->pc - sizeof(code), code, sizeof(code)))
+	if (!lull_attach_read(target->pid, pc - sizeof(code), code, sizeof(code)))
 		return 0;
 	while (at >= 5 && number >= MAX_NUMBER) {
 		at -= LOAD_STEP;
 		memcpy(&word, code + at, sizeof(word));
 #ifdef __x86_64__
 		/* mov $number, %eax */
+		(void)reg;
 		number = code[at - 1] == 0xb8 ? word : number;
 #else
 		/* mov x8, number, or w8 */
-		number = (word & 0x7fe0001f) == 0x52800008 ? word >> 5 & 0xffff : number;
+		number = (word & 0x7fe0001f) == (0x52800000 | reg) ? word >> 5 & 0xffff : number;
 #endif
 	}
 	return is_continuable(number) ? number : 0;
 }
 
-/* glibc 2.41 and later has one function for all waits, which gets the number on the stack. */
+/*
+ * glibc 2.41 and later has one function for all waits. It gets the number on the stack, or on
+ * aarch64 in x6, which it may need for something else: there its caller tells.
+ */
 static u64 number_on_stack(const struct lull_attach_target *target,
 			   const struct lull_seen_call *call)
 {
-#ifdef __x86_64__
-	u64 words[8];
+	u64 words[8], number = 0;
 
 	if (!is_in_libc(target, call->pc) ||
 	    !lull_attach_read(target->pid, call->sp, words, sizeof(words)))
 		return 0;
-	for (u32 i = 0; i + 1 < LULL_COUNT_OF(words); i++)
+	for (u32 i = 0; i + 1 < LULL_COUNT_OF(words) && !number; i++) {
+#ifdef __x86_64__
 		if (is_in_libc(target, words[i]) && is_continuable(words[i + 1]))
-			return words[i + 1];
+			number = words[i + 1];
 #else
-	(void)target, (void)call;
+		/* Return addresses may be signed in the bits that no address has. */
+		u64 back = words[i] & ((1ull << 48) - 1);
+
+		if (is_in_libc(target, back))
+			number = number_before(target, back, 6);
 #endif
-	return 0;
+	}
+	return number;
 }
 
 /*
@@ -157,7 +168,7 @@ static u64 number_on_stack(const struct lull_attach_target *target,
  */
 static void name_continued(const struct lull_attach_target *target, struct lull_seen_call *call)
 {
-	u64 number = number_in_code(target, call);
+	u64 number = number_before(target, call->pc, 8);
 
 	if (!number)
 		number = number_on_stack(target, call);
@@ -443,21 +454,6 @@ static bool is_continued(const struct lull_tracee *t)
 		t->seen.sp != lull_attach_sp(&t->regs));
 }
 
-/* glibc 2.41 and later has one function for all waits; on aarch64 it gets the number in x6. */
-static void name_by_register(struct lull_tracee *t)
-{
-#ifdef __aarch64__
-	u64 number = t->regs.regs[6];
-
-	if (t->seen.is_known && t->seen.number == SYS_restart_syscall &&
-	    t->seen.sp == lull_attach_sp(&t->regs) && is_in_libc(t->target, t->seen.pc) &&
-	    is_continuable(number))
-		t->seen.number = number;
-#else
-	(void)t;
-#endif
-}
-
 /*
  * A thread that had no CPU when we looked may have gone back into its wait before it stopped, as
  * after a glimpse. It is the same call if all that is left of it is the same; on aarch64 the first
@@ -495,7 +491,6 @@ static bool is_safe_point(struct lull_tracee *t, struct code *code)
 
 	if (!read_regs(t))
 		return no(t, "without registers");
-	name_by_register(t);
 	if (!lull_attach_read(t->target->pid, lull_attach_sp(&t->regs) - ROOM_BYTES, &byte, 1))
 		return no(t, "at the end of its stack");
 	if (is_continued(t) || (t->seen.is_known && t->seen.number == SYS_restart_syscall))
