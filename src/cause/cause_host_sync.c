@@ -40,10 +40,10 @@ static bool is_awaited_out(const struct lull_what_if *w, const struct lull_repla
 }
 
 /* A batched operator saves launches, not work. */
-static bool has_real_work(const struct lull_what_if *w, const struct lull_replay_node *n)
+static bool has_real_work(const struct lull_replay_op *ops, const struct lull_replay_node *n)
 {
 	for (u32 i = n->op; i < n->op + n->n_ops; i++) {
-		if (w->ops[i].dur_ns > LULL_T(batched_work_ns) && !w->ops[i].is_gone)
+		if (ops[i].dur_ns > LULL_T(batched_work_ns) && !ops[i].is_gone)
 			return true;
 	}
 	return false;
@@ -65,36 +65,40 @@ static void apply(struct lull_what_if *w)
 		if ((n->kind == LULL_KIND_OF_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
 		    is_awaited_out(w, n))
 			lull_what_if_remove(w, i);
-		if (n->loop > 1 && n->loop % keep && !has_real_work(w, n)) {
+		if (n->loop > 1 && n->loop % keep && !has_real_work(w->ops, n)) {
 			lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->gap_ns);
 			lull_what_if_remove(w, i);
 		}
 	}
 }
 
-/* Whether the prediction takes a loop that waits in each iteration for one operation. */
+/* Whether the prediction takes short kernels of a loop that waits in each iteration for one. */
 static bool is_batched(const struct lull_why *why)
 {
 	const struct lull_replay_node *nodes = why->replay.nodes.at;
 
 	for (size_t i = 0; i < why->replay.nodes.n; i++) {
-		if (nodes[i].loop > 1)
+		if (nodes[i].loop > 1 && nodes[i].kind == LULL_KIND_OF_LAUNCH &&
+		    !has_real_work(why->replay.ops.at, &nodes[i]))
 			return true;
 	}
 	return false;
 }
 
-/* Whether steps copy anything to the host: something that a wait may be for. */
+/* Whether most waits in the steps may be for a result: something was copied to the host. */
 static bool gets_results(const struct lull_subject *s)
 {
-	for (u32 i = 0; i < s->units.n; i++) {
-		const struct lull_unit *unit = &s->units.at[i];
+	u64 n_out = 0, n_waits = 0;
 
-		if (unit->kind == LULL_UNIT_COPY && unit->round != LULL_NONE &&
-		    lull_units_copy(&s->units, unit)->direction == LULL_COPY_OUT)
-			return true;
+	for (u32 i = 0; i < s->chain.n; i++) {
+		const struct lull_node *node = &s->chain.nodes[i];
+
+		if (node->round == LULL_NONE)
+			continue;
+		n_out += (node->flags & LULL_NODE_OUT) != 0;
+		n_waits += node->kind == LULL_KIND_OF_SYNC && !(node->flags & LULL_NODE_OWNED);
 	}
-	return false;
+	return n_out && n_out * 2 >= n_waits;
 }
 
 static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)

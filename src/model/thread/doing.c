@@ -279,11 +279,12 @@ bool lull_doing_is_header(const char *file)
 
 bool lull_doing_is_own(const char *function, const char *file, const char *module)
 {
+	/* nvcc puts the CUDA runtime into the program itself, its functions as libcudart_static_... */
 	static const char *const runtime[] = {
-		"Py",	    "_Py",  "cu",	"__",		"pthread",	"futex",
-		"libtorch", "at::", "c10::",	"torch::",	"clone",	"lull_",
-		"_start",   "gil_", "take_gil", "start_thread", "operator new", "operator delete",
-		NULL
+		"Py",	     "_Py",  "cu",	 "__",		 "pthread",	 "futex",
+		"libtorch",  "at::", "c10::",	 "torch::",	 "clone",	 "lull_",
+		"_start",    "gil_", "take_gil", "start_thread", "operator new", "operator delete",
+		"libcudart", NULL
 	};
 
 	if (!*function || begins_any(function, runtime) || is_of_headers(function) ||
