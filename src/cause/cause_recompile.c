@@ -44,6 +44,19 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
+/* Where cuDNN compiles, no compiler of PyTorch can be told anything. */
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
+{
+	if (!lull_samples_of(why->lead, LULL_CAUSE_IX_recompile, "libcudnn"))
+		return;
+	snprintf(advice->fix, sizeof(advice->fix), "%s",
+		 is_torch ? "cuDNN compiles for each new shape: pad to a few sizes; while shapes "
+			    "change, no torch.backends.cudnn.benchmark, and for attention "
+			    "torch.backends.cuda.enable_cudnn_sdp(False)"
+			  : "cuDNN compiles for each new shape: pad to a few sizes, keep its "
+			    "plans and reuse them");
+}
+
 /* ---- why, as torch.compile says ---- */
 
 #define MAX_REASONS 3
@@ -127,8 +140,10 @@ const struct lull_cause lull_cause_recompile = {
 	.title = "device code is compiled again in the middle of the loop",
 	.because = "device code is compiled again in the middle of the loop",
 	.why = "torch.compile and Triton compile a function again when a shape, a type or a value "
-	       "that they took for constant changes; programs with NVRTC do so when they ask for "
-	       "it. In the first steps that is normal: step 0, and the steps right after it that "
+	       "that they took for constant changes; cuDNN does so for attention and while it "
+	       "searches for the fastest convolution; programs with NVRTC do so when they ask "
+	       "for it. In the first steps that is normal: step 0, and the steps right after it "
+	       "that "
 	       "take more than 1.5 times the median, are left out. Counted are gaps of at least "
 	       "150 us in which ranges or most samples are in a compiler's code, and the loading "
 	       "of modules there.",
@@ -143,4 +158,5 @@ const struct lull_cause lull_cause_recompile = {
 	.claim = claim,
 	.apply = apply,
 	.prove = prove,
+	.suit = suit,
 };

@@ -45,6 +45,9 @@ void lull_show_samples(struct lull_why *why, struct lull_finding *f);
  */
 bool lull_samples_interpreted(const struct lull_subject *s, enum lull_cause_ix cause);
 
+/* The same for code of a library, with `part` in its name, and for what that calls. */
+bool lull_samples_of(const struct lull_subject *s, enum lull_cause_ix cause, const char *part);
+
 /* Advise what others have to do (fix_more of the cause), instead of the thread. */
 void lull_advise_others(struct lull_finding *f);
 

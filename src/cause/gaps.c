@@ -322,7 +322,7 @@ u32 lull_gap_voted(const struct lull_gap_place *p)
 {
 	/* Where it is, Python knows; what the machine does there, native stacks. */
 	const u32 machine = LULL_IN_GC | LULL_IN_FAULT | LULL_IN_TOUCH | LULL_IN_CPU_OP |
-			    LULL_IN_FILE | LULL_IN_WRITE | LULL_IN_MANAGED;
+			    LULL_IN_FILE | LULL_IN_WRITE | LULL_IN_MANAGED | LULL_IN_COMPILE;
 
 	return p->python.n ? voted(&p->python) | (voted(&p->native) & machine) : voted(&p->native);
 }

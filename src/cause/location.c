@@ -381,6 +381,22 @@ void lull_location_format(const struct lull_location *at, char *to, size_t cap_b
 		snprintf(to + len, cap_bytes - len, "%s%s", len ? ", " : "", at->what);
 }
 
+bool lull_location_has_module(struct lull_reader *r, u32 stack, const char *part)
+{
+	size_t n;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+
+	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
+		u32 frame = stacks[stack - 1].frame;
+
+		stack = stacks[stack - 1].parent;
+		if (frame && strstr(module_of(r, &frames[frame - 1]), part))
+			return true;
+	}
+	return false;
+}
+
 bool lull_location_is_interpreter(struct lull_reader *r, u32 stack)
 {
 	size_t n_stacks, n_frames;

@@ -27,6 +27,9 @@ bool lull_location_is_update(struct lull_reader *r, u32 stack);
 /* Whether the innermost frame of a native stack is Python's interpreter itself. */
 bool lull_location_is_interpreter(struct lull_reader *r, u32 stack);
 
+/* Whether a frame of the stack is of a module with `part` in its name. */
+bool lull_location_has_module(struct lull_reader *r, u32 stack, const char *part);
+
 /* A number for the function of the program a stack is in; 0 if there is none. */
 u64 lull_location_function(const struct lull_subject *s, u32 stack);
 

@@ -113,3 +113,17 @@ bool lull_samples_interpreted(const struct lull_subject *s, enum lull_cause_ix c
 	}
 	return n >= LULL_TN(update_samples) && n_inside * 2 > n;
 }
+
+bool lull_samples_of(const struct lull_subject *s, enum lull_cause_ix cause, const char *part)
+{
+	const struct lull_host_sample *at = s->host.samples.at;
+	u64 n = 0, n_inside = 0;
+
+	for (size_t i = 0; i < s->host.samples.n; i++) {
+		if (at[i].is_python || !is_during(s, cause, at[i].at_ns))
+			continue;
+		n++;
+		n_inside += lull_location_has_module(s->reader, at[i].stack, part);
+	}
+	return n_inside * 2 > n;
+}
