@@ -123,7 +123,7 @@ enum lull_places {
 #define LULL_ADVICE_BYTES 400
 struct lull_advice {
 	char fix[LULL_ADVICE_BYTES]; /* one thing to try */
-	char assumes[96];	     /* what the prediction takes for granted; "" if nothing */
+	char assumes[160];	     /* what the prediction takes for granted; "" if nothing */
 };
 
 struct lull_cause {

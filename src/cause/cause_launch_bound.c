@@ -135,9 +135,37 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 			  lull_why_time(why->step_ns * n_steps / n).text);
 }
 
-/* A program that trains has an optimizer, which may be fused. */
+/* How often a step waits for the device. */
+static f64 n_waits(const struct lull_why *why)
+{
+	const struct lull_chain *c = &why->lead->chain;
+	u64 n_syncs = 0, n_out = 0;
+
+	for (u32 i = 0; i < c->n; i++) {
+		const struct lull_node *node = &c->nodes[i];
+
+		if (node->round == LULL_NONE || node->round < why->lead->rounds.first_steady)
+			continue;
+		n_syncs += node->kind == LULL_KIND_OF_SYNC && !(node->flags & LULL_NODE_OWNED);
+		n_out += (node->flags & LULL_NODE_OUT) && (node->flags & LULL_NODE_PAGED);
+	}
+	/* A framework makes both for one value. */
+	return (f64)(n_syncs > n_out ? n_syncs : n_out) / lull_why_n_steps(why);
+}
+
+/*
+ * A program that trains has an optimizer, which may be fused. A step may end with a wait, but one
+ * that waits in its middle cannot be captured.
+ */
 static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
+	f64 n = n_waits(why);
+
+	if (n >= 2)
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "shapes do not change, and the step can be captured, without its %s "
+			 "waits for the device",
+			 lull_show_count(n).text);
 	if (is_torch && lull_trains(why->lead->reader))
 		snprintf(
 			advice->fix, sizeof(advice->fix), "%s",

@@ -99,7 +99,25 @@ static enum shape_kind kind_of(const struct lull_host_event *e)
 	return e->kind == LULL_HOST_OP ? SHAPE_OP : e->is_hook ? SHAPE_HOOK : SHAPE_RANGE;
 }
 
-/* The shape of an event; NULL for what is neither a range nor an operator. */
+/* Ranges that a library makes in its own calls (CUB and Thrust, NCCL) name no part of a loop. */
+static bool is_library(struct shapes *s, const struct lull_host_event *e)
+{
+	static const char *const domains[] = { "CCCL", "NCCL", NULL };
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(s->f->reader, LULL_TABLE_label, &n);
+	const char *domain;
+
+	if (kind_of(e) != SHAPE_RANGE || !e->ref)
+		return false;
+	domain = lull_reader_string(s->f->reader, labels[e->ref - 1].domain, NULL);
+	for (size_t i = 0; domains[i]; i++) {
+		if (!strcmp(domain, domains[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The shape of an event; NULL for what is no operator, and no range of the program. */
 static struct shape *shape_of(struct shapes *s, const struct lull_host_event *e)
 {
 	enum shape_kind kind = kind_of(e);
@@ -109,6 +127,10 @@ static struct shape *shape_of(struct shapes *s, const struct lull_host_event *e)
 	if (e->kind > LULL_HOST_OP)
 		return NULL;
 	ix = &s->of_ref[kind][e->ref];
+	if (!*ix && is_library(s, e))
+		*ix = LULL_NONE;
+	if (*ix == LULL_NONE)
+		return NULL;
 	if (!*ix) {
 		const char *name = lull_host_name(e, s->f->reader);
 		u32 *known = lull_map_add(&s->map, hash_of(name) + kind, &is_new);

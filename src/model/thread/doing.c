@@ -279,7 +279,7 @@ bool lull_doing_is_header(const char *file)
 
 bool lull_doing_is_own(const char *function, const char *file, const char *module)
 {
-	/* nvcc puts the CUDA runtime into the program itself, its functions as libcudart_static_... */
+	/* nvcc puts the CUDA runtime into the program: its functions are libcudart_static_... */
 	static const char *const runtime[] = {
 		"Py",	     "_Py",  "cu",	 "__",		 "pthread",	 "futex",
 		"libtorch",  "at::", "c10::",	 "torch::",	 "clone",	 "lull_",
