@@ -2,9 +2,10 @@
  * exposed-copy: copies are fast and asynchronous, but nothing computes at the same time.
  *
  * Signal:  a copy between pinned memory and the device, or within the device, runs alone.
- * Not it:  pageable memory (pageable-copy); a copy to the host that somebody waits for (host-sync);
- *          a copy under a kernel.
+ * Not it:  pageable memory (pageable-copy); a copy of less than 1 MiB to the host that somebody
+ *          waits for (host-sync); a copy under a kernel.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -82,13 +83,48 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	lull_show_copies(why, f, false, LULL_COPY_OUT);
 }
 
+/* What is said names the directions that take most of the time: at least half of the other one. */
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
+{
+	const struct lull_units *units = &why->lead->units;
+	u64 in_ns = 0, out_ns = 0;
+
+	(void)is_torch;
+	for (u32 i = 0; i < units->n; i++) {
+		const struct lull_unit *unit = &units->at[i];
+		u64 ns = unit->end_ns - unit->begin_ns;
+
+		if (unit->kind != LULL_UNIT_COPY || unit->round == LULL_NONE ||
+		    lull_copy_is_pageable(lull_units_copy(units, unit)))
+			continue;
+		if (lull_units_copy(units, unit)->direction == LULL_COPY_IN)
+			in_ns += ns;
+		else if (lull_units_copy(units, unit)->direction == LULL_COPY_OUT)
+			out_ns += ns;
+	}
+	if (out_ns * 2 <= in_ns || !out_ns)
+		return;
+	snprintf(advice->fix, sizeof(advice->fix), "%s",
+		 in_ns * 2 > out_ns ? "copy the next batch in and the last results out on streams "
+				      "of their own while this one computes, each with a buffer "
+				      "of its own, and order them with events"
+				    : "copy results to a buffer of their own on a second stream "
+				      "while the next ones are computed, and read them a step "
+				      "later");
+	snprintf(advice->assumes, sizeof(advice->assumes), "%s",
+		 in_ns * 2 > out_ns ? "the data of the next step is ready one step earlier, and "
+				      "results may come one later"
+				    : "results may come one step later");
+}
+
 const struct lull_cause lull_cause_exposed_copy = {
 	.id = "exposed-copy",
 	.title = "copies run alone: nothing computes at the same time",
 	.because = "data is copied while nothing computes",
 	.why = "A copy from pinned memory needs no thread and no multiprocessor: on a separate "
 	       "stream it can overlap the kernels of the previous batch. Time counts in which "
-	       "only a copy runs. The prediction moves copies to one stream per direction and "
+	       "only a copy runs, also one of at least 1 MiB to pinned memory that the host waits "
+	       "for. The prediction moves copies to one stream per direction and "
 	       "makes kernels up to 8 % slower while copies run, as measured.",
 	.fix = "copy the next batch on a second stream while this one computes, and let the "
 	       "first stream wait for it with an event",
@@ -101,4 +137,5 @@ const struct lull_cause lull_cause_exposed_copy = {
 	.apply = apply,
 	.table = table,
 	.prove = prove,
+	.suit = suit,
 };

@@ -6,7 +6,8 @@
  *          drained the queue.
  * Not it:  a wait that returns while other streams still run; a wait that no idle time follows; the
  *          wait that a framework adds after a copy from pageable memory, and copies of much data to
- *          such memory that come back (pageable-copy).
+ *          such memory that come back (pageable-copy); copies of much data to pinned memory, which
+ *          take far longer than the wait for them (exposed-copy).
  */
 #include <stdio.h>
 
@@ -24,7 +25,8 @@ static bool claim(const struct lull_claim *c)
 		const struct lull_copy *copy = lull_claim_copy(c);
 
 		return copy->direction == LULL_COPY_OUT &&
-		       (lull_copy_is_pageable(copy) || (node && (node->flags & LULL_NODE_SYNCED)));
+		       (lull_copy_is_pageable(copy) || (copy->size_bytes < LULL_TN(bulk_bytes) &&
+							node && (node->flags & LULL_NODE_SYNCED)));
 	}
 	case LULL_PLACE_CALL:
 		return node->kind == LULL_KIND_OF_SYNC || (node->flags & LULL_NODE_OUT);
@@ -33,9 +35,26 @@ static bool claim(const struct lull_claim *c)
 	}
 }
 
+/* Whether it copies much to pinned memory: results that somebody wants, and that can overlap. */
+static bool is_bulk(const struct lull_what_if *w, const struct lull_replay_node *n)
+{
+	const struct lull_units *units = &w->replay->subject->units;
+
+	for (u32 i = n->op; i < n->op + n->n_ops; i++) {
+		const struct lull_unit *unit = &units->at[w->ops[i].unit];
+		const struct lull_copy *copy =
+			unit->kind == LULL_UNIT_COPY ? lull_units_copy(units, unit) : NULL;
+
+		if (copy && !lull_copy_is_pageable(copy) && copy->size_bytes >= LULL_TN(bulk_bytes))
+			return true;
+	}
+	return false;
+}
+
 static bool is_awaited_out(const struct lull_what_if *w, const struct lull_replay_node *n)
 {
 	return (n->flags & LULL_NODE_OUT) && !lull_call_copies_out(w->replay->subject, n->node) &&
+	       !is_bulk(w, n) &&
 	       (n->flags & (LULL_NODE_PAGED | LULL_NODE_SYNCED) || n->wait == LULL_REPLAY_OWN);
 }
 
@@ -133,7 +152,8 @@ const struct lull_cause lull_cause_host_sync = {
 	       "indexing, cudaStreamSynchronize), it launches nothing. When it continues, the "
 	       "device's queue is empty, and the next launch has to reach the device first. "
 	       "Counted: idle time in synchronising calls and in copies to the host, the time of "
-	       "such copies that run alone on the device, and the launch latency after a wait "
+	       "such copies that run alone on the device (to pinned memory if they are smaller "
+	       "than 1 MiB), and the launch latency after a wait "
 	       "until the next work. The prediction removes waits and the copies that are waited "
 	       "for. Work of the CPU on tensors that were copied so goes, too. A loop of at least "
 	       "8 iterations that waits in each is predicted as one batched operator.",
