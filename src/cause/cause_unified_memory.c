@@ -7,6 +7,8 @@
  *          for them.
  * Not it:  a few pages that move under kernels; copies that the program asked for.
  */
+#include <stdio.h>
+
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay/replay.h"
@@ -48,6 +50,26 @@ static f64 busy(struct lull_why *why)
 	return (f64)s->moved_ns / lull_why_n_steps(why);
 }
 
+/* Where the host is what touches the pages, most of it is better done by a kernel. */
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
+{
+	const struct lull_subject *s = why->lead;
+	const struct lull_slice *at = s->slices.at;
+	u64 sum_ns = 0;
+
+	(void)is_torch;
+	for (size_t i = 0; i < s->slices.n; i++) {
+		if (at[i].cause == LULL_CAUSE_IX_unified_memory)
+			sum_ns += at[i].to_ns - at[i].from_ns;
+	}
+	if (sum_ns * 2 <= s->cost_ns[LULL_CAUSE_IX_unified_memory])
+		return;
+	snprintf(advice->fix, sizeof(advice->fix),
+		 "do in a kernel what the host does with this memory, so that its pages stay on "
+		 "the device; else cudaMemPrefetchAsync() to the side that uses it next, or "
+		 "explicit copies from pinned memory");
+}
+
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	u64 from_ns = lull_round_begin_ns(&why->lead->rounds, why->lead->rounds.first_steady);
@@ -73,10 +95,10 @@ const struct lull_cause lull_cause_unified_memory = {
 	       "here.",
 	.fix = "cudaMemPrefetchAsync() before the kernels that use it, or explicit copies from "
 	       "pinned memory",
-	.assumes = "all pages have moved before they are needed",
+	.assumes = "all pages have moved before they are needed; kernels that wait for pages now "
+		   "get shorter, too, which is not counted",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_COPY,
-	.is_ceiling = true,
 	.needs = LULL_NEED_WORK,
 	.claims_at = LULL_AT(COPY) | LULL_AT(GAP) | LULL_AT(LATENCY) | LULL_AT(DEVICE),
 	.claim = claim,
@@ -84,4 +106,5 @@ const struct lull_cause lull_cause_unified_memory = {
 	.busy = busy,
 	.table = table,
 	.prove = prove,
+	.suit = suit,
 };
