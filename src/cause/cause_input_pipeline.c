@@ -201,6 +201,11 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 		return;
 	if (waits)
 		lull_advise_others(f);
+	if (waits && !lull_subject_is_python(why->lead))
+		snprintf(f->advice.fix, sizeof(f->advice.fix),
+			 "let more threads or processes prepare batches, or make each item "
+			 "cheaper: decode less, decode on the device, cache, read from faster "
+			 "storage");
 	/* Threads that live for less than the time between two samples have none. */
 	if (waits && (lull_show_producer(why, f) || lull_show_runner(why, f)))
 		return;
