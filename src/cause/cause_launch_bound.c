@@ -133,6 +133,9 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 			  lull_show_count(n / n_steps).text, n == n_steps ? "" : "s",
 			  lull_why_time((f64)sum / n).text,
 			  lull_why_time(why->step_ns * n_steps / n).text);
+	/* Launches too short to have a place of their own are in some function all the same. */
+	if (!f->at.function)
+		lull_show_samples(why, f);
 }
 
 /* How often a step waits for the device. */
