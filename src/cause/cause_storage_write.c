@@ -5,7 +5,8 @@
  *          call that writes or sends, or most native samples are in the Linux kernel's code that
  *          writes files; copies and waits made there are included, and so is a copy to
  *          the host of at least 4 KiB with a write after it.
- * Not it:  another thread that writes; a write while the device has work queued.
+ * Not it:  another thread that writes; a write while the device has work queued; what a compiler
+ *          writes (recompile).
  */
 #include "cause/cause.h"
 #include "cause/gaps.h"
@@ -20,7 +21,7 @@ static bool claim(const struct lull_claim *c)
 	switch (c->place) {
 	case LULL_PLACE_GAP:
 		return c->gap_ns >= LULL_TN(gap_long_ns) && c->pause != LULL_HOST_GIL &&
-		       !c->stall && !(c->inside & LULL_IN_LOADER) &&
+		       !c->stall && !(c->inside & (LULL_IN_LOADER | LULL_IN_COMPILE)) &&
 		       (is_saving || (c->inside & LULL_IN_WRITE));
 	case LULL_PLACE_CALL:
 	case LULL_PLACE_COPY:

@@ -240,9 +240,13 @@ static u32 oscall_bits(struct loader *l, const struct lull_descriptors *d,
 	if ((bits & LULL_IN_EVENTS) && !cols->ret[i])
 		return LULL_IN_SLEEP;
 	if ((bits & (LULL_IN_READ | LULL_IN_SOCKET)) && !(bits & LULL_IN_FILE))
-		bits |= lull_descriptor_bits(d, cols->lane[i],
-					     lull_reader_string(l->reader, cols->name[i], NULL),
-					     cols->arg[i], cols->ret[i]);
+		bits |= lull_descriptor_bits(
+			d, &(struct lull_descriptor_call){
+				   .name = lull_reader_string(l->reader, cols->name[i], NULL),
+				   .row = row,
+				   .arg = cols->arg[i],
+				   .ret = cols->ret[i],
+				   .lane = cols->lane[i] });
 	return bits;
 }
 

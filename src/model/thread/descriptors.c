@@ -1,5 +1,6 @@
 #include "model/thread/descriptors.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/limits.h"
@@ -11,6 +12,14 @@
 #define IS_SOCKET   2u
 #define IS_ACCEPTED 4u /* a client made the connection */
 #define IS_PIPE	    8u /* popen() gave it */
+
+/*
+ * Storage is read a sector at a time at least, and ahead: of a file, not each of several reads of
+ * less than a sector waits. A pipe has its number by now.
+ */
+#define SECTOR_BYTES 512
+#define WAITED_NS    150000u
+#define MANY_WAITS   4u
 
 /* The number that says whether a process accepts at all. */
 #define ACCEPTS UINT32_MAX
@@ -84,9 +93,28 @@ static void follow(struct lull_descriptors *d, struct lull_call_name call, u32 p
 	}
 }
 
+/* Whether it reads from a pipe or the like, and no file that was opened with this number last. */
+static bool is_strange(struct lull_descriptors *d, struct lull_call_name call, u64 number,
+		       const struct lull_oscall_cols *cols, size_t i)
+{
+	u32 *n;
+
+	if (call.effect == LULL_CALL_OPENS && cols->ret[i] >= 0)
+		*lull_map_add(&d->waits, (number & ~(u64)UINT32_MAX) | (u32)cols->ret[i], NULL) = 0;
+	if (call.effect == LULL_CALL_CLOSES)
+		*lull_map_add(&d->waits, number, NULL) = MANY_WAITS;
+	if (!(call.bits & LULL_IN_READ) || (call.bits & LULL_IN_FILE))
+		return false;
+	n = lull_map_add(&d->waits, number, NULL);
+	if (*n < MANY_WAITS && cols->dur_ns[i] >= WAITED_NS && cols->ret[i] > 0 &&
+	    cols->ret[i] < SECTOR_BYTES)
+		++*n;
+	return *n >= MANY_WAITS;
+}
+
 void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r)
 {
-	static const char *const wanted[] = { "lane", "name", "arg", "ret" };
+	static const char *const wanted[] = { "dur_ns", "lane", "name", "arg", "ret" };
 	struct lull_call_names names;
 	struct lull_oscall_cols cols;
 	struct lull_cursor c;
@@ -97,6 +125,8 @@ void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r)
 	lull_map_init(&d->kinds);
 	lull_map_init(&d->opens);
 	lull_map_init(&d->uses);
+	lull_map_init(&d->waits);
+	lull_vec_init(&d->strange, sizeof(u64));
 	lull_call_names_init(&names, r);
 	lull_cursor_init(&c, r, LULL_TABLE_oscall, 0, UINT64_MAX);
 	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
@@ -112,6 +142,8 @@ void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r)
 			process = process_of(r, cols.lane[i]);
 			look_at(d, call.effect, process, cols.arg[i], cols.ret[i]);
 			follow(d, call, process, cols.arg[i], cols.ret[i], row);
+			if (is_strange(d, call, (u64)process << 32 | (u32)cols.arg[i], &cols, i))
+				lull_vec_add(&d->strange, &row, 1);
 		}
 	}
 	lull_cursor_release(&c);
@@ -123,6 +155,8 @@ void lull_descriptors_release(struct lull_descriptors *d)
 	lull_map_release(&d->kinds);
 	lull_map_release(&d->opens);
 	lull_map_release(&d->uses);
+	lull_map_release(&d->waits);
+	lull_vec_release(&d->strange);
 }
 
 u32 lull_descriptor_use(const struct lull_descriptors *d, u64 row)
@@ -140,24 +174,38 @@ bool lull_descriptor_is_pipe(const struct lull_descriptors *d, u32 lane, i64 arg
 	return kind && (*kind & IS_PIPE);
 }
 
-u32 lull_descriptor_bits(const struct lull_descriptors *d, u32 lane, const char *call, i64 arg,
-			 i64 ret)
+static int by_number(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool is_strange_row(const struct lull_descriptors *d, u64 row)
+{
+	return d->strange.n && bsearch(&row, d->strange.at, d->strange.n, sizeof(row), by_number);
+}
+
+u32 lull_descriptor_bits(const struct lull_descriptors *d, const struct lull_descriptor_call *call)
 {
 	const u32 *kind;
 
-	if (!strcmp(call, "getaddrinfo"))
+	if (!strcmp(call->name, "getaddrinfo"))
 		return 0;
-	if (strncmp(call, "read", 4) != 0 && strncmp(call, "__read", 6) != 0 &&
-	    !(lull_doing_call(call) & LULL_IN_SOCKET))
+	if (strncmp(call->name, "read", 4) != 0 && strncmp(call->name, "__read", 6) != 0 &&
+	    !(lull_doing_call(call->name) & LULL_IN_SOCKET))
 		return 0;
-	kind = lull_map_find(&d->kinds, (u64)process_of(d->reader, lane) << 32 | (u32)arg);
+	kind = lull_map_find(&d->kinds,
+			     (u64)process_of(d->reader, call->lane) << 32 | (u32)call->arg);
 	if (kind && (*kind & IS_ACCEPTED))
 		return LULL_IN_SOCKET | LULL_IN_DEMAND;
 	if (kind && *kind == IS_SOCKET)
 		return LULL_IN_SOCKET;
-	if ((kind && *kind == IS_FILE) || ret >= (i64)LULL_LN(file_read_bytes))
+	if (call->ret >= (i64)LULL_LN(file_read_bytes))
 		return LULL_IN_FILE;
-	return 0;
+	if (is_strange_row(d, call->row))
+		return LULL_IN_QUEUE | LULL_IN_EVENTS; /* as poll() */
+	return kind && *kind == IS_FILE ? LULL_IN_FILE : 0;
 }
 
 bool lull_descriptors_accept(const struct lull_descriptors *d, const struct lull_chain *c)

@@ -2,7 +2,8 @@
  * descriptors - whether a file descriptor is a file or a socket, by the calls that were made on it.
  *
  * A number that was both in turn is neither. What a file is opened for is what is done with it
- * next.
+ * next. Calls that take less than a microsecond are not recorded, so a file may have been closed,
+ * and a pipe have its number: what a read gives tells then.
  * Cost: one pass over the calls of the C library.
  */
 #ifndef LULL_MODEL_THREAD_DESCRIPTORS_H
@@ -10,14 +11,17 @@
 
 #include "base/map.h"
 #include "base/types.h"
+#include "base/vec.h"
 #include "model/chain.h"
 #include "trace/reader.h"
 
 struct lull_descriptors {
 	struct lull_reader *reader;
-	struct lull_map kinds; /* process and number to bits: private */
-	struct lull_map opens; /* the same to the call that opened it last, from 1: private */
-	struct lull_map uses;  /* a call that opens or closes, from 1, to LULL_IN_...: private */
+	struct lull_map kinds;	 /* process and number to bits: private */
+	struct lull_map opens;	 /* the same to the call that opened it last, from 1: private */
+	struct lull_map uses;	 /* a call that opens or closes, from 1, to LULL_IN_...: private */
+	struct lull_map waits;	 /* process and number to short reads that waited: private */
+	struct lull_vec strange; /* u64, rising: reads from pipes: private */
 };
 
 /* Look at all calls. */
@@ -26,9 +30,16 @@ void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r);
 /* Free it. */
 void lull_descriptors_release(struct lull_descriptors *d);
 
-/* LULL_IN_... of a call that reads: FILE, SOCKET, DEMAND; 0 if it is not known. */
-u32 lull_descriptor_bits(const struct lull_descriptors *d, u32 lane, const char *call, i64 arg,
-			 i64 ret);
+/* A call, as it was recorded. */
+struct lull_descriptor_call {
+	const char *name;
+	u64 row; /* its number among all calls, from 0 */
+	i64 arg, ret;
+	u32 lane;
+};
+
+/* LULL_IN_... of a call that reads: FILE, QUEUE, SOCKET, DEMAND; 0 if it is not known. */
+u32 lull_descriptor_bits(const struct lull_descriptors *d, const struct lull_descriptor_call *call);
 
 /*
  * LULL_IN_... of a call that opens or closes a file, by what is done with it: FILE or WRITE; 0 if

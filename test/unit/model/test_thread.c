@@ -163,6 +163,13 @@ static void names_have_no_types_around_them(void **state)
 	}
 }
 
+static u32 bits_of(const struct lull_descriptors *d, u32 lane, const char *name, i64 arg, i64 ret)
+{
+	return lull_descriptor_bits(
+		d, &(struct lull_descriptor_call){
+			   .name = name, .row = UINT64_MAX, .arg = arg, .ret = ret, .lane = lane });
+}
+
 static void descriptors_are_what_was_done_with_them(void **state)
 {
 	struct lull_reader *r =
@@ -179,16 +186,50 @@ static void descriptors_are_what_was_done_with_them(void **state)
 	struct lull_descriptors d;
 
 	lull_descriptors_init(&d, r);
-	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 3, 9), LULL_IN_FILE);
-	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 4, 9), LULL_IN_SOCKET);
-	assert_int_equal(lull_descriptor_bits(&d, 1, "recv", 5, 9),
-			 LULL_IN_SOCKET | LULL_IN_DEMAND);
+	assert_int_equal(bits_of(&d, 1, "read", 3, 9), LULL_IN_FILE);
+	assert_int_equal(bits_of(&d, 1, "read", 4, 9), LULL_IN_SOCKET);
+	assert_int_equal(bits_of(&d, 1, "recv", 5, 9), LULL_IN_SOCKET | LULL_IN_DEMAND);
 	/* It was both, nobody knows it, it is another process's. */
-	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 6, 9), 0);
-	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 7, 9), 0);
-	assert_int_equal(lull_descriptor_bits(&d, 2, "read", 3, 9), 0);
+	assert_int_equal(bits_of(&d, 1, "read", 6, 9), 0);
+	assert_int_equal(bits_of(&d, 1, "read", 7, 9), 0);
+	assert_int_equal(bits_of(&d, 2, "read", 3, 9), 0);
 	/* No pipe holds so much. */
-	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 7, 1 << 20), LULL_IN_FILE);
+	assert_int_equal(bits_of(&d, 1, "read", 7, 1 << 20), LULL_IN_FILE);
+	lull_descriptors_release(&d);
+	close_report(*state, r);
+}
+
+/* A pipe has the number of a file that was opened before, and closed unseen. */
+static void short_reads_that_all_wait_are_of_no_file(void **state)
+{
+	struct lull_reader *r = open_text(
+		*state, "process pid=10\n"
+			"lane kind=1 process=1 tid=10\n"
+			"oscall start=1 dur=1 lane=1 name=openat ret=3\n"
+			"oscall start=1000000 dur=200000 lane=1 name=read arg=3 ret=4\n"
+			"oscall start=2000000 dur=200000 lane=1 name=read arg=3 ret=4\n"
+			"oscall start=3000000 dur=200000 lane=1 name=read arg=3 ret=600\n"
+			"oscall start=4000000 dur=200000 lane=1 name=read arg=3 ret=4\n"
+			"oscall start=5000000 dur=100000 lane=1 name=read arg=3 ret=4\n"
+			"oscall start=6000000 dur=200000 lane=1 name=read arg=3 ret=4\n"
+			"oscall start=7000000 dur=200000 lane=1 name=read arg=3 ret=600\n"
+			"oscall start=8000000 dur=1 lane=1 name=open ret=3\n"
+			"oscall start=9000000 dur=200000 lane=1 name=read arg=3 ret=4\n"
+			"oscall start=10000000 dur=1 lane=1 name=close arg=3\n"
+			"oscall start=11000000 dur=200000 lane=1 name=read arg=3 ret=4\n");
+	static const u64 of_file[] = { 1, 2, 3, 4, 5, 9 }, of_none[] = { 6, 7, 11 };
+	struct lull_descriptor_call call = { .name = "read", .arg = 3, .ret = 4, .lane = 1 };
+	struct lull_descriptors d;
+
+	lull_descriptors_init(&d, r);
+	for (u32 i = 0; i < LULL_COUNT_OF(of_file); i++) {
+		call.row = of_file[i];
+		assert_int_equal(lull_descriptor_bits(&d, &call), LULL_IN_FILE);
+	}
+	for (u32 i = 0; i < LULL_COUNT_OF(of_none); i++) {
+		call.row = of_none[i];
+		assert_int_equal(lull_descriptor_bits(&d, &call), LULL_IN_QUEUE | LULL_IN_EVENTS);
+	}
 	lull_descriptors_release(&d);
 	close_report(*state, r);
 }
@@ -393,6 +434,7 @@ int main(void)
 		cmocka_unit_test(the_program_is_known_from_its_libraries),
 		cmocka_unit_test(names_have_no_types_around_them),
 		cmocka_unit_test(descriptors_are_what_was_done_with_them),
+		cmocka_unit_test(short_reads_that_all_wait_are_of_no_file),
 		cmocka_unit_test(names_of_calls_say_the_same_each_time),
 		cmocka_unit_test(others_at_work_count_once),
 		cmocka_unit_test(without_a_scheduler_samples_say_who_works),
