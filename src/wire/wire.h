@@ -25,8 +25,8 @@
  *  3. Chunks of one (slot, level) are read in order of their seq; a later one only after the
  *     earlier is FULL and read to its end.
  *  4. Names are stored as 64-bit hashes. A thread writes the definition of a hash before its first
- *     use in each recording (lull_control.record changes value), into the same stream: a reader
- *     sees the definition before the use.
+ *     use in each recording (lull_control.record changes value), into the same stream, unless a
+ *     thread that had the same slot has done so: a reader sees the definition before the use.
  *  5. If no chunk is free, the new event is dropped and counted in lull_slot.n_dropped.
  *  6. Times are raw counter values; the recorder keeps pairs of (counter, CLOCK_MONOTONIC) in the
  *     control page.

@@ -4,6 +4,7 @@
  *
  * Every event carries its thread, level and number and a checksum of them. At the end the accounts
  * must be exact: each committed event was seen once, in order and whole; emitted = seen + dropped.
+ * Some have a name, which the reader must know by then, from this thread or one before it.
  *
  * The agent around the ring is a stand-in: an image in plain memory with a small pool, so that it
  * runs empty. ThreadSanitizer sees both sides, because the reader reads the mapping itself.
@@ -27,6 +28,7 @@
 #define N_CHUNKS    24u
 #define MAX_LIVES   4096u  /* threads that ever ran */
 #define SPREE	    20000u /* events of one thread before another takes its place */
+#define N_NAMES	    8u
 
 static struct lull_control control = { .magic = LULL_WIRE_MAGIC, .record = 1 };
 static struct lull_image image;
@@ -77,6 +79,7 @@ struct event {
 	struct lull_event head;
 	u32 life, level;
 	u64 number, check;
+	u64 name; /* its hash, 0 = none */
 };
 
 /* The accounts of one life, by level. The reader's side is its own. */
@@ -89,6 +92,8 @@ static struct account {
 static _Atomic u32 n_lives, is_over;
 static _Atomic u64 n_all_seen[2], n_all_dropped; /* so far, of all lives and by level */
 static _Atomic u64 n_slot_drops; /* what the slots counted, taken before they are freed */
+static _Atomic u32 n_heirs;	 /* lives that found a name defined by the thread before them */
+static bool is_named[LULL_N_SLOTS][N_NAMES]; /* the reader's own */
 static __thread u32 my_life;
 static __thread volatile u64 n_mine[2], n_refused[2];
 
@@ -97,7 +102,23 @@ static u64 check_of(u32 life, u32 level, u64 number)
 	return lull_hash_mix((u64)life << 32 | level, number ^ 0x9e3779b97f4a7c15ULL);
 }
 
-static void emit(struct lull_thread *t, u32 level, u32 extra_bytes)
+static u64 hash_of_name(u32 ix)
+{
+	char text[] = { 'n', 'a', 'm', 'e', (char)('0' + ix) };
+
+	return lull_hash(text, sizeof(text));
+}
+
+/* The hash of a name if it is defined now, else 0: there was no room. */
+static u64 name_of(struct lull_thread *t, u32 ix)
+{
+	char text[] = { 'n', 'a', 'm', 'e', (char)('0' + ix) };
+	u64 hash = lull_name(t, text, sizeof(text));
+
+	return lull_is_defined(t, hash) ? hash : 0;
+}
+
+static void emit(struct lull_thread *t, u32 level, u64 name, u32 extra_bytes)
 {
 	u64 number = n_mine[level];
 	struct event *e = lull_reserve(t, LULL_EVENT_mark, (u32)sizeof(*e) + extra_bytes);
@@ -111,6 +132,7 @@ static void emit(struct lull_thread *t, u32 level, u32 extra_bytes)
 	e->life = my_life;
 	e->level = level;
 	e->number = number;
+	e->name = name;
 	/* A handler may come between any two of these. */
 	e->check = check_of(my_life, level, number);
 	lull_commit(t, (u32)sizeof(*e) + extra_bytes);
@@ -128,7 +150,7 @@ static void on_signal(int sig)
 	(void)sig;
 	if (t && t->magic == LULL_WIRE_MAGIC && t->depth == 1)
 		for (u32 i = 0; i < 3; i++)
-			emit(t, 1, 8 * i);
+			emit(t, 1, 0, 8 * i);
 	errno = saved;
 }
 
@@ -141,8 +163,12 @@ static void *live(void *unused)
 	my_life = life;
 	n_mine[0] = n_mine[1] = n_refused[0] = n_refused[1] = 0;
 	t = life < MAX_LIVES ? lull_recording() : NULL;
+	if (t && lull_is_defined(t, hash_of_name(0)))
+		atomic_fetch_add(&n_heirs, 1);
 	for (u32 i = 0; t && i < SPREE && !atomic_load(&is_over); i++) {
-		emit(t, 0, 8 * (i % 40));
+		u64 name = i % 8 == 0 ? name_of(t, i / 8 % N_NAMES) : 0;
+
+		emit(t, 0, name, 8 * (i % 40));
 		/* The handler must find the thread between reserve and commit often enough. */
 		if (i % 16 == 0) {
 			struct event *e = lull_reserve(t, LULL_EVENT_mark, sizeof(*e));
@@ -197,10 +223,32 @@ static int fail(const char *what, u32 life, u64 a, u64 b)
 	exit(1);
 }
 
+static void see_name(const struct lull_wire_string *e, u32 slot)
+{
+	for (u32 i = 0; i < N_NAMES; i++)
+		if (e->hash == hash_of_name(i))
+			is_named[slot][i] = true;
+}
+
+/* Rule 4: a definition comes before its uses, by the same thread or one that had its slot. */
+static void check_name(const struct event *e, u32 slot)
+{
+	for (u32 i = 0; i < N_NAMES; i++)
+		if (e->name == hash_of_name(i) && is_named[slot][i])
+			return;
+	if (e->name)
+		fail("a name before its definition", e->life, e->number, e->name);
+}
+
 static void see(const struct event *e, const struct lull_chunk *c)
 {
 	struct account *a;
 
+	if (e->head.type == LULL_EVENT_string) {
+		see_name((const void *)e, c->slot);
+		return;
+	}
+	check_name(e, c->slot);
 	if (e->life >= MAX_LIVES || e->level > 1 ||
 	    e->check != check_of(e->life, e->level, e->number))
 		fail("a torn event", e->life, e->number, e->check);
@@ -231,7 +279,7 @@ static bool read_chunk(u32 ix)
 	while (at < committed) {
 		const struct event *e = (const void *)(data + (size_t)ix * LULL_CHUNK_BYTES + at);
 
-		if (e->head.size_bytes < sizeof(*e) || e->head.size_bytes > committed - at)
+		if (e->head.size_bytes < sizeof(e->head) || e->head.size_bytes > committed - at)
 			fail("an event of a wrong size", 0, e->head.size_bytes, committed - at);
 		see(e, c);
 		at += e->head.size_bytes;
@@ -339,7 +387,8 @@ static int settle(void)
 static bool is_enough(void)
 {
 	return atomic_load(&n_all_seen[0]) > 10000 && atomic_load(&n_all_seen[1]) > 100 &&
-	       atomic_load(&n_all_dropped) > 0 && atomic_load(&n_lives) > 2 * N_PRODUCERS;
+	       atomic_load(&n_all_dropped) > 0 && atomic_load(&n_lives) > 2 * N_PRODUCERS &&
+	       atomic_load(&n_heirs) > N_PRODUCERS;
 }
 
 int main(int argc, char **argv)

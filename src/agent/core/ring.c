@@ -24,6 +24,9 @@ static bool has_end_key;
 static u32 owners[LULL_N_SLOTS];
 static _Atomic u32 n_owners; /* those from here on never had one */
 
+/* Images that this process has left: what a block remembers of one holds for no other. */
+static _Atomic u32 n_left;
+
 static void close_stream(struct lull_ring_stream *s)
 {
 	/* Release: the last event is whole before the recorder may take the chunk for finished. */
@@ -81,6 +84,7 @@ void lull_ring_forked(void)
 
 void lull_ring_forget(void)
 {
+	atomic_fetch_add(&n_left, 1);
 	for (u32 i = 0; i < lull_agent.n_slots; i++)
 		if (__atomic_load_n(&owners[i], __ATOMIC_RELAXED))
 			__atomic_store_n(&lull_agent.threads[i].magic, 0, __ATOMIC_RELEASE);
@@ -207,6 +211,30 @@ static u64 new_salt(void)
 	return lull_hash(&n, sizeof(n));
 }
 
+/* What `seen` of a thread is about in this recording; 0 if there is none. */
+static u64 seen_in(u32 record)
+{
+	return record ? (u64)atomic_load(&n_left) << 32 | record : 0;
+}
+
+/*
+ * For another thread. What `seen` has of this recording stays: the recorder gives a slot back when
+ * it has read all that was written there, so it has these definitions, and a server with a thread
+ * for each request need not write them for each.
+ */
+static void clear(struct lull_thread *t)
+{
+	u32 record = atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed);
+	u64 salt = t->salt, seen_by = t->seen_by;
+
+	lull_thread_free_env(t); /* of an earlier session */
+	memset(t, 0, LULL_THREAD_CLEARED);
+	if (!seen_by || seen_by != seen_in(record))
+		return;
+	t->salt = salt;
+	t->seen_by = seen_by;
+}
+
 static struct lull_thread *attach(void)
 {
 	struct lull_thread *t;
@@ -220,13 +248,12 @@ static struct lull_thread *attach(void)
 		return NULL;
 	t = &lull_agent.threads[slot_ix];
 	/* A block that nobody had is zero: short programs do not pay for its pages. */
-	if (t->slot) {
-		lull_thread_free_env(t); /* of an earlier session */
-		memset(t, 0, LULL_THREAD_CLEARED);
-	}
+	if (t->slot)
+		clear(t);
 	t->slot = slot;
 	t->slot_ix = slot_ix;
-	t->salt = new_salt();
+	if (!t->seen_by)
+		t->salt = new_salt();
 	t->magic = LULL_WIRE_MAGIC;
 	lull_self = t;
 	if (has_end_key)
@@ -256,7 +283,9 @@ struct lull_thread *lull_thread_attach(void)
 
 void lull_thread_sync(struct lull_thread *t, u32 record)
 {
-	t->salt = new_salt();
+	if (!t->seen_by || t->seen_by != seen_in(record))
+		t->salt = new_salt();
+	t->seen_by = seen_in(record);
 	/* Ranges that were open before are not of this recording: their ends are ignored. */
 	memset(t->level, 0, sizeof(t->level));
 	t->capture = 0;

@@ -60,7 +60,7 @@ enum lull_role { LULL_ROLE_UNKNOWN = 0, LULL_ROLE_PROGRAM, LULL_ROLE_ENGINE, LUL
  */
 struct lull_thread {
 	_Alignas(64) u32 magic; /* LULL_WIRE_MAGIC; 0 = wiped by a fork or not yet attached */
-	u32 record;		/* recording that `seen` is about */
+	u32 record;		/* recording that this thread takes part in */
 	u32 depth;    /* reserves not yet committed: 0, or 1 while a handler runs on top of one */
 	u32 is_quiet; /* > 0 inside agent code and nested hooks: hooks pass straight through */
 	u32 slot_ix;
@@ -80,6 +80,7 @@ struct lull_thread {
 	 * is found.
 	 */
 	u64 salt;
+	u64 seen_by; /* image and recording whose definitions `seen` has (ring.c), 0 = none */
 	/* The last call of CUDA that was recorded; beside what each of them looks at anyway. */
 	union lull_cuda_key last_call;
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
