@@ -8,7 +8,8 @@ it; pools of threads get it from whoever submits to them, and who takes an item 
 put it there (_requests_queues.py). The agent is told each time a thread turns to another request.
 
 Rules for a wrapper: pass everything on, also exceptions; where something of ours fails, do what the
-program would have done without us.
+program would have done without us. What runs for each request is not `careful` but has the same in
+it: a request waits for it, and few of its code is in a cache then.
 """
 import contextvars
 import functools
@@ -69,16 +70,18 @@ class Request:
     __slots__ = ("id", "name", "status", "is_open", "n_parts")
 
     def __init__(self, name, trace="", moment=0):
-        self.name = _short(name)
+        self.name = name if name in _names else _short(name)
         self.status = "done"
         self.is_open = True
         self.n_parts = 0
         self.id = _agent.request(self.name, trace, moment)
 
-    @careful
     def token(self):
         if self.is_open:
-            _agent.request_mark(TOKEN, self.id, "token")
+            try:
+                _agent.request_mark(TOKEN, self.id, "token")
+            except Exception:
+                pass
 
     @careful
     def part(self):
@@ -86,13 +89,18 @@ class Request:
         self.n_parts += 1
         _agent.request_mark(PART, self.id, "part")
 
-    @careful
     def end(self, how=None):
         if self.is_open:
             self.is_open = False
-            _agent.request_mark(ENDED, self.id, str(how or self.status))
-            if _thread.request is self:
-                work(None)
+            try:
+                how = str(how or self.status)
+                if _thread.request is self:
+                    _thread.request = None
+                    _agent.request_end(self.id, how)
+                else:
+                    _agent.request_mark(ENDED, self.id, how)
+            except Exception:
+                pass
 
 
 class Batch:
@@ -253,15 +261,19 @@ def watch_loops():
         _agent.request_came(-1)
 
 
-@careful
 def begin_request(name, trace="", moment=0):
     """A request arrived, and this code works for it. None if it is part of another, or we fail."""
-    if current() is not None:
+    around = _current.get()
+    if around is not None and around.is_open:
         return None
-    request = Request(name, trace, moment or 0)
-    _current.set(request)
-    work(request)
-    return request
+    try:
+        request = Request(name, trace, moment or 0)
+        _current.set(request)
+        _thread.request = request
+        _agent.request_work(request.name, request.id)
+        return request
+    except Exception:
+        return None
 
 
 def begin_mark(name, trace=""):
@@ -269,15 +281,11 @@ def begin_mark(name, trace=""):
     return begin_request(name, trace, _came_to_mark()) if current() is None else None
 
 
-@careful
 def end_request(request, error=None):
     """The end of what begin_request() gave, with the exception that ended it."""
     if request is None:
         return
-    how = None
-    if error is not None:
-        how = HUNG_UP if _is_hang_up(error) else FAILED
-    request.end(how)
+    request.end(None if error is None else HUNG_UP if _is_hang_up(error) else FAILED)
     if _current.get() is request:
         _current.set(None)
 
@@ -400,50 +408,27 @@ _accepted = {}  # by descriptor: a connection, and when a server took it
 
 
 def _patch_socketserver(module):
-    original = module.TCPServer.get_request
+    original, ref, now_of = module.TCPServer.get_request, weakref.ref, _agent.request_now
 
     @functools.wraps(original)
     def get_request(self):
         result = original(self)
-        note(result)
+        try:
+            connection = result[0]
+            _accepted[connection.fileno()] = ref(connection), now_of()
+        except Exception:
+            pass
         return result
-
-    @careful
-    def note(result):
-        connection = result[0]
-        _accepted[connection.fileno()] = weakref.ref(connection), _agent.request_now()
     module.TCPServer.get_request = get_request
 
 
-@careful
-def _take_arrival(handler):
-    moment = handler._lull_arrival
-    if not moment:
-        return arrival_of(getattr(handler, "connection", None))
-    handler._lull_arrival = 0
-    return moment
-
-
-@careful
-def _look_at(handler):
-    """The first request of a connection waits for a thread, if it is there before the thread."""
-    fd = handler.request.fileno()
-    accepted = _accepted.pop(fd, None)
-    if accepted and accepted[0]() is handler.request:
-        handler._lull_arrival = _agent.request_waiting(fd, accepted[1])
-
-
-@careful
-def _begin_http(handler, moment):
-    name = http_name(handler.command, handler.path)
-    handler._lull_request = begin_request(name, handler.headers.get("traceparent", ""), moment)
-
-
-@careful
 def _end_http(handler, error=None):
     request = handler._lull_request
     handler._lull_request = None
-    end_request(request, error)
+    try:
+        end_request(request, error)
+    except Exception:
+        pass
 
 
 def _ends_http(method):
@@ -482,10 +467,18 @@ def _patch_http_server(module):
     def parse_request(self):
         if self._lull_request is not None:  # its method returns later, or never comes to us: it is done with that one
             _end_http(self)
-        moment = _take_arrival(self)
+        moment = self._lull_arrival
+        if moment:
+            self._lull_arrival = 0
+        else:
+            moment = arrival_of(getattr(self, "connection", None))
         is_good = parse(self)
         if is_good:
-            _begin_http(self, moment)
+            try:
+                trace = self.headers.get("traceparent", "")
+                self._lull_request = begin_request(http_name(self.command, self.path), trace, moment)
+            except Exception:
+                pass
         return is_good
 
     @functools.wraps(respond)
@@ -498,9 +491,17 @@ def _patch_http_server(module):
     @functools.wraps(begin_connection)
     def setup(self):
         # Once for each class: what comes here comes with each connection.
-        if getattr(self, "_lull_wrapped", None) is not type(self):
+        if self._lull_wrapped is not type(self):
             _wrap_own(type(self), handler)
-        _look_at(self)
+        # The first request of a connection waits for a thread, if it is there before the thread.
+        try:
+            connection = self.request
+            fd = connection.fileno()
+            accepted = _accepted.pop(fd, None)
+            if accepted and accepted[0]() is connection:
+                self._lull_arrival = _agent.request_waiting(fd, accepted[1])
+        except Exception:
+            pass
         return begin_connection(self)
 
     def __init_subclass__(cls, **kwargs):
@@ -510,7 +511,7 @@ def _patch_http_server(module):
     # Now, not only in setup(): servers have one of their own, and need not call ours.
     wrap = careful(_wrap_own)
     handler.__init_subclass__ = classmethod(__init_subclass__)
-    handler._lull_arrival, handler._lull_request = 0, None
+    handler._lull_arrival, handler._lull_request, handler._lull_wrapped = 0, None, None
     handler.parse_request = parse_request
     handler.send_response_only = send_response_only
     handler.handle_one_request = _ends_http(handler.handle_one_request)

@@ -196,7 +196,9 @@ def patch_threading(module):
 
     @functools.wraps(original)
     def start(self):
-        follow(self)
+        holder = _current.get()
+        if holder is not None and holder.is_open:
+            follow(self)
         return original(self)
 
     @_requests.careful

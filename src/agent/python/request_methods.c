@@ -169,6 +169,19 @@ py_object *lull_py_request_mark(py_object *self, py_object *const *args, i64 n_a
 	return lull_py_none();
 }
 
+py_object *lull_py_request_end(py_object *self, py_object *const *args, i64 n_args)
+{
+	struct lull_text how;
+
+	(void)self;
+	if (n_args == 2 && lull_has_recording()) {
+		how = lull_py_text(args[1]);
+		lull_request_mark(LULL_REQUEST_ENDED, lull_py_number(args[0]), &how);
+		lull_request_work(NULL, NULL, 0);
+	}
+	return lull_py_none();
+}
+
 py_object *lull_py_request_work(py_object *self, py_object *const *args, i64 n_args)
 {
 	struct lull_text name = { 0 };

@@ -414,6 +414,7 @@ static const struct py_method methods[] = {
 	{ "request_waiting", (void *)lull_py_request_waiting, WITH_ARGS, "the same, if it waits" },
 	{ "request", (void *)lull_py_request, WITH_ARGS, "a request arrived; its id" },
 	{ "request_mark", (void *)lull_py_request_mark, WITH_ARGS, "something became of it" },
+	{ "request_end", (void *)lull_py_request_end, WITH_ARGS, "it ends on its own thread" },
 	{ "request_work", (void *)lull_py_request_work, WITH_ARGS, "what this thread works for" },
 	{ "request_trouble", (void *)lull_py_request_trouble, WITHOUT_ARGS, "not hooked" },
 	{ NULL, NULL, 0, NULL },
