@@ -365,6 +365,7 @@ async def generate(ask, writer, engine, trouble):
         writer.write(b"token\n")
         await writer.drain()
     writer.close()  # which is how the client knows that this was all
+    await writer.wait_closed()
 
 
 async def serve_by_asyncio(model, trouble, options):

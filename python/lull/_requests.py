@@ -405,6 +405,7 @@ def _patch_anyio(module):
 # ---- http.server, and what is built on it: wsgiref, werkzeug ----
 
 _accepted = {}  # by descriptor: a connection, and when a server took it
+_unclosed = {}  # by the id of a connection: the request whose answer ends when it is closed
 
 
 def _patch_socketserver(module):
@@ -419,7 +420,37 @@ def _patch_socketserver(module):
         except Exception:
             pass
         return result
-    module.TCPServer.get_request = get_request
+
+    shut_down = module.TCPServer.shutdown_request
+
+    @functools.wraps(shut_down)
+    def shutdown_request(self, request):
+        ended = _unclosed.pop(id(request), None) if _unclosed else None
+        if ended is not None:
+            end_request(ended)
+        return shut_down(self, request)
+    shutdown_request._is_lull = True
+    module.TCPServer.get_request, module.TCPServer.shutdown_request = get_request, shutdown_request
+
+
+def _is_endless(handler):
+    """Whether the head of the answer, which is not sent yet, says nothing of its length."""
+    status = handler._lull_request.status
+    if handler.command == "HEAD" or type(status) is not int or status in (204, 304):
+        return False
+    for line in handler._headers_buffer:
+        if line[:15].lower() == b"content-length:" or line[:18].lower() == b"transfer-encoding:":
+            return False
+    return True
+
+
+def _closes_later(handler):
+    """Whether the client learns from the end of the connection that the answer is whole, and we learn of that."""
+    closer = getattr(type(handler.server), "shutdown_request", None)
+    if not getattr(handler, "close_connection", False) or not getattr(closer, "_is_lull", False):
+        return False
+    _unclosed[id(handler.request)] = handler._lull_request
+    return True
 
 
 def _end_http(handler, error=None):
@@ -441,7 +472,13 @@ def _ends_http(method):
             _end_http(self, error)
             raise
         if self._lull_request is not None:
-            _end_http(self)
+            try:
+                if self._lull_is_endless and _closes_later(self):
+                    self._lull_request = None
+                else:
+                    _end_http(self)
+            except Exception:
+                pass
         return result
     inner._is_lull = True
     return inner
@@ -462,6 +499,7 @@ def _patch_http_server(module):
     """A request begins when its first line is read, and ends when its method returns."""
     handler = module.BaseHTTPRequestHandler
     parse, respond, begin_connection = handler.parse_request, handler.send_response_only, handler.setup
+    end_head = handler.end_headers
 
     @functools.wraps(parse)
     def parse_request(self):
@@ -488,6 +526,15 @@ def _patch_http_server(module):
             request.status = int(code)
         return respond(self, code, *args, **kwargs)
 
+    @functools.wraps(end_head)
+    def end_headers(self):
+        if self._lull_request is not None:
+            try:
+                self._lull_is_endless = _is_endless(self)
+            except Exception:
+                pass
+        return end_head(self)
+
     @functools.wraps(begin_connection)
     def setup(self):
         # Once for each class: what comes here comes with each connection.
@@ -512,6 +559,8 @@ def _patch_http_server(module):
     wrap = careful(_wrap_own)
     handler.__init_subclass__ = classmethod(__init_subclass__)
     handler._lull_arrival, handler._lull_request, handler._lull_wrapped = 0, None, None
+    handler._lull_is_endless = False  # nothing in the head of the answer says how long it is
+    handler.end_headers = end_headers
     handler.parse_request = parse_request
     handler.send_response_only = send_response_only
     handler.handle_one_request = _ends_http(handler.handle_one_request)

@@ -474,6 +474,47 @@ class Latency(Case):
             # The program's sleep is a wait, and nothing else is as long.
             self.assertLess(0.003e9, int(row["wait (ns)"]) + int(row["lock (ns)"]), (row, slept))
 
+    def test_an_answer_that_ends_with_its_connection(self):
+        """Without a length in its head, the client waits until the connection is shut down."""
+        _, report = self.record("""
+            import http.server, lull
+            class Handler(http.server.BaseHTTPRequestHandler):
+                def log_message(self, *args): pass
+                def do_GET(self):
+                    self.send_response(204 if self.path == "/none" else 200)
+                    if self.path == "/length":
+                        self.send_header("Content-Length", "1")
+                    self.end_headers()
+                    if self.path != "/none":
+                        self.wfile.write(b"x")
+                    lull.mark("written " + self.path)
+                do_HEAD = do_GET
+                def finish(self):
+                    super().finish()
+                    lull.mark("finished " + self.path)
+            class Own(http.server.ThreadingHTTPServer):
+                def shutdown_request(self, request):
+                    request.close()
+            for kind, paths in (http.server.ThreadingHTTPServer, ("/open", "/length", "/none")), (Own, ("/own",)):
+                server = kind(("127.0.0.1", 0), Handler)
+                threading.Thread(target=server.serve_forever, daemon=True).start()
+                for path in paths:
+                    ask(server.server_port, path)
+                server.shutdown()
+                server.server_close()
+            """)
+        marks = {row["name"]: row["at"] for row in self.rows(
+            report, "SELECT m.start_ns AS at, l.name AS name FROM mark m JOIN label l ON l.id = m.label")}
+        rows = {row["Name"]: int(row["Start (ns)"]) + int(row["Latency (ns)"]) for row in self.requests(report)}
+        self.assertEqual(sorted(rows), ["GET /length", "GET /none", "GET /open", "GET /own"])
+        for name, end in rows.items():
+            path = name.split()[1]
+            self.assertLessEqual(marks["written " + path], end, name)
+            if path == "/open":
+                self.assertLessEqual(marks["finished " + path], end, name)
+            else:
+                self.assertLessEqual(end, marks["finished " + path], name)
+
     PIPELINED = """
         def client(port):
             import socket
