@@ -113,10 +113,17 @@ class Batch:
 
     @property
     def is_open(self):
-        return any(r.is_open for r in self.requests)
+        for r in self.requests:
+            if r.is_open:
+                return True
+        return False
 
     def all_open(self):
-        self.requests = [r for r in self.requests if r.is_open]
+        """A list that nobody changes: others have it, too."""
+        for r in self.requests:
+            if not r.is_open:
+                self.requests = [r for r in self.requests if r.is_open]
+                break
         return self.requests
 
     def add(self, requests):
@@ -351,18 +358,26 @@ class _Bound:
 def _patch_events(module):
     original = module.Handle._run
 
-    current_of, thread = _current, _thread
+    current_of, thread, tell_agent = _current, _thread, _agent.request_work
 
     @functools.wraps(original)
     def _run(self):
         request = self._context.get(current_of)
         if request is not None:
-            work(request)
+            if type(request) is Request and request.is_open:  # as work(), which is called for all others
+                thread.request = request
+                try:
+                    tell_agent(request.name, request.id)
+                except Exception:
+                    pass
+            else:
+                work(request)
         try:
             return original(self)
         finally:
             if thread.request is not None:
-                work(None)
+                thread.request = None
+                tell_agent()
     module.Handle._run = _run
 
 

@@ -21,21 +21,34 @@ MAX_KNOWN = 10000
 def _holders():
     """The requests that this code works for."""
     holder = _current.get()
-    if holder is None or not holder.is_open:
+    if holder is None:
         return []
-    return holder.all_open() if isinstance(holder, Batch) else [holder]
+    if type(holder) is Batch:
+        return holder.all_open()
+    return [holder] if holder.is_open else []
 
 
-@_requests.careful
+# What follows runs for each item, so it is not `careful` but has the same in it.
+
+
 def _tag(queue, item):
-    holders = _holders()
-    if not holders and "_lull_tags" not in queue.__dict__:
-        return
-    tags = queue.__dict__.setdefault("_lull_tags", {})
-    if len(tags) > MAX_KNOWN:
-        tags.clear()
-    # The same object may wait in it twice, so each has a list.
-    tags.setdefault(id(item), []).append(holders)
+    try:
+        holders, of = _holders(), queue.__dict__
+        tags = of.get("_lull_tags")
+        if tags is None:
+            if not holders:
+                return
+            tags = of["_lull_tags"] = {}
+        elif len(tags) > MAX_KNOWN:
+            tags.clear()
+        # The same object may wait in it twice, so each has a list.
+        waiting = tags.get(id(item))
+        if waiting is None:
+            tags[id(item)] = [holders]
+        else:
+            waiting.append(holders)
+    except Exception:
+        pass
 
 
 def _pop(queue, item, at):
@@ -54,18 +67,20 @@ def _untag(queue, item):
     _pop(queue, item, -1)
 
 
-@_requests.careful
 def _take(queue, item):
     """Whoever has a request of its own only reads what others did for it."""
-    requests, holder = _pop(queue, item, 0), _current.get()
-    if isinstance(holder, Batch):
-        holder.add(requests)
-    elif requests and (holder is None or not holder.is_open):
-        holder = Batch(requests, _task())
-        _current.set(holder)
-    else:
-        return
-    _requests.tell(holder)
+    try:
+        requests, holder = _pop(queue, item, 0), _current.get()
+        if type(holder) is Batch:
+            holder.add(requests)
+        elif requests and (holder is None or not holder.is_open):
+            holder = Batch(requests, _task())
+            _current.set(holder)
+        else:
+            return
+        _requests.tell(holder)
+    except Exception:
+        pass
 
 
 def _task():
@@ -76,14 +91,16 @@ def _task():
     return sys.modules["asyncio"].current_task()
 
 
-@_requests.careful
 def _wait(is_last):
     """This code waits for an item; if is_last it has nothing else to do."""
     holder = _current.get()
-    if isinstance(holder, Batch):
-        if is_last and holder.owner is _task():
-            holder.clear()
-        _requests.work(None)
+    if type(holder) is Batch:
+        try:
+            if is_last and holder.owner is _task():
+                holder.clear()
+            _requests.work(None)
+        except Exception:
+            pass
 
 
 @_requests.careful

@@ -29,19 +29,29 @@ struct wait {
 	u64 most_ns;
 };
 
+/* How long a tick of the kernel is, 0 if it does not say. It never changes, so it is asked once. */
+static u64 kernel_tick_ns(void)
+{
+	static _Atomic u64 known_ns;
+	u64 tick_ns = atomic_load_explicit(&known_ns, memory_order_relaxed);
+	struct timespec res;
+
+	if (tick_ns || syscall(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &res) != 0)
+		return tick_ns;
+	atomic_store_explicit(&known_ns, (u64)res.tv_nsec, memory_order_relaxed);
+	return (u64)res.tv_nsec;
+}
+
 /* The kernel counts in its ticks, which are longer than most requests wait. */
 static struct wait waited(int fd)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
-	struct timespec res;
-	u64 tick_ns, told_ns;
+	u64 tick_ns = kernel_tick_ns(), told_ns;
 
-	if (syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
-	    len < offsetof(struct tcp_info, tcpi_last_data_recv) + sizeof(u32) ||
-	    syscall(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &res) != 0)
+	if (!tick_ns || syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+	    len < offsetof(struct tcp_info, tcpi_last_data_recv) + sizeof(u32))
 		return (struct wait){ 0 };
-	tick_ns = (u64)res.tv_nsec;
 	told_ns = (u64)info.tcpi_last_data_recv * 1000000;
 	return (struct wait){
 		.least_ns = told_ns >= 2 * tick_ns ? told_ns - tick_ns : 0,
