@@ -24,6 +24,9 @@ static bool has_end_key;
 static u32 owners[LULL_N_SLOTS];
 static _Atomic u32 n_owners; /* those from here on never had one */
 
+/* The slot after the one that was taken last: where the search for the next begins. */
+static _Atomic u32 after_last;
+
 /* Images that this process has left: what a block remembers of one holds for no other. */
 static _Atomic u32 n_left;
 
@@ -178,11 +181,16 @@ static u32 earlier_slot(u32 tid)
 
 /*
  * A free slot taken for this thread, or NULL; that of an earlier session if it is free: else the
- * thread would own both until it ends, and slots would run out.
+ * thread would own both until it ends, and slots would run out. Of those that threads had before,
+ * the one after the last that was taken: the recorder frees many at a time, and those before it
+ * are mostly in use.
  */
 static struct lull_slot *take_slot(u32 *slot_ix)
 {
 	_Atomic u32 *n_ready = &lull_agent.image->n_slots_ready;
+	u32 n_all = atomic_load_explicit(&n_owners, memory_order_relaxed);
+	u32 n_had = n_all < lull_agent.n_slots ? n_all : lull_agent.n_slots;
+	u32 from = atomic_load_explicit(&after_last, memory_order_relaxed);
 	u32 tid = lull_sys_tid();
 	u32 ix = earlier_slot(tid);
 
@@ -191,10 +199,12 @@ static struct lull_slot *take_slot(u32 *slot_ix)
 		*slot_ix = ix;
 		return &lull_agent.slots[ix];
 	}
-	for (ix = 0; ix < lull_agent.n_slots; ix++) {
+	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+		ix = i < n_had ? (from + i) % n_had : i;
 		if (!make_ready(n_ready, ix, LULL_IMAGE_SLOTS_OFF))
 			return no_slot(LULL_ISSUE_no_memory);
 		if (claim(&lull_agent.slots[ix], ix, tid)) {
+			atomic_store_explicit(&after_last, ix + 1, memory_order_relaxed);
 			*slot_ix = ix;
 			return &lull_agent.slots[ix];
 		}
