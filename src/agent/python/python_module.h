@@ -109,7 +109,7 @@ py_object *lull_py_request(py_object *self, py_object *const *args, i64 n_args);
 /* request_mark(kind, id, text): as lull_request_mark(). */
 py_object *lull_py_request_mark(py_object *self, py_object *const *args, i64 n_args);
 
-/* request_end(id, text): the request has ended, and this thread, which worked for it, works for none. */
+/* request_end(id, text): it has ended, and this thread, which worked for it, works for none. */
 py_object *lull_py_request_end(py_object *self, py_object *const *args, i64 n_args);
 
 /* request_work(name, id...): this thread works for these; without arguments for none. */
