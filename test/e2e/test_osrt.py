@@ -196,6 +196,14 @@ def libraries_are_found_where_the_caller_looks():
     check(any("process_guest_part" in l[-1] for l in r.of("module")), "the library's module event")
 
 
+def many_threads_do_not_hide_a_library():
+    """The next thread that is started looks for it."""
+    r = same([E2E + "process_guest", "runpath_late"])
+    events = [l[4] if l[0] == "thread_name" else l[-1] for l in r.lines if l[0] in ("module", "thread_name")]
+    at = [i for i, text in enumerate(events) if "process_guest_part" in text]
+    check(at and at[0] < events.index("after"), events)
+
+
 def locks_of_the_driver_are_spared():
     """The same library under two names; the driver's semaphores are seen, its locks are not. Loading may be slow."""
     with tempfile.TemporaryDirectory() as folder:
@@ -346,7 +354,7 @@ TESTS = [calls_have_their_length, calls_have_their_length_without_a_counter, sle
          interrupted_calls_are_the_same, cancelled_threads_end_and_others_record, jumping_out_does_not_silence_the_thread,
          threads_give_their_slots_back, children_keep_the_agent, a_forked_child_that_waits_for_its_image_has_all,
          many_forks_at_once_are_all_told, threads_tell_their_names,
-         libraries_are_found_where_the_caller_looks, locks_of_the_driver_are_spared,
+         libraries_are_found_where_the_caller_looks, many_threads_do_not_hide_a_library, locks_of_the_driver_are_spared,
          locks_that_the_user_asks_for_are_seen, timer_samples_tell_the_split,
          a_program_with_its_own_sigprof_is_left_alone, gil_waits_add_up, a_static_program_is_unaffected,
          *(runner.named(name + "_is_unaffected", check_ordinary, name) for name in ORDINARY)]

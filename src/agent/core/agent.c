@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "agent/core/loaded.h"
+#include "agent/core/process.h"
 #include "agent/core/ring.h"
 #include "agent/core/source.h"
 #include "agent/core/sys.h"
@@ -533,6 +534,7 @@ static void on_forked_child(void)
 	lull_agent.image = NULL;
 	lull_self = NULL;
 	lull_loaded_forked();
+	lull_process_forked();
 	if (put_off())
 		goto out;
 	lull_ring_forked();

@@ -13,6 +13,15 @@
 void lull_process_loaded(void);
 
 /*
+ * A thread is about to be started: the same for files that were loaded behind our back, but not each
+ * time if threads are many.
+ */
+void lull_process_starts_thread(void);
+
+/* In a forked child: it has started no threads. */
+void lull_process_forked(void);
+
+/*
  * Remember those variables of our environment that bring the agent into children. Once, before
  * main.
  */

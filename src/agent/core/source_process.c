@@ -15,6 +15,19 @@
 #include "agent/core/stack.h"
 #include "agent/core/sys.h"
 
+/*
+ * A program that has started so many threads is likely to go on. A server that starts one for each
+ * request, which waits for it, looks for new files so often only.
+ */
+#define MANY_THREADS   64u
+#define LOOKS_A_SECOND 10u
+
+static struct {
+	_Atomic u32 n_threads;	/* that were started */
+	_Atomic u64 looked;	/* when one of them looked for new files */
+	_Atomic u32 is_loading; /* some may have come since, and nobody else looks */
+} starts;
+
 /* Ways out that run no exit handlers. */
 
 LULL_EXPORT void _exit(int status)
@@ -263,14 +276,16 @@ static __attribute__((noinline)) bool is_free_to_load(const char *path, u64 call
 
 /*
  * Where the caller matters the call is a jump; what it loads is noticed later
- * (lull_process_loaded).
+ * (lull_process_starts_thread).
  */
 LULL_EXPORT void *dlopen(const char *path, int mode)
 {
 	void *handle;
 
-	if (!is_free_to_load(path, (u64)__builtin_return_address(0)))
+	if (!is_free_to_load(path, (u64)__builtin_return_address(0))) {
+		atomic_store(&starts.is_loading, 1);
 		return lull_real.dlopen(path, mode);
+	}
 	handle = lull_oscall_is_on() ? lull_timed_dlopen(path, mode) : lull_real.dlopen(path, mode);
 	if (handle)
 		lull_process_loaded();
@@ -284,6 +299,25 @@ void lull_process_loaded(void)
 	lull_modules_scan();
 	lull_sources_loaded();
 	errno = saved;
+}
+
+void lull_process_starts_thread(void)
+{
+	u64 now = lull_time(), hz = lull_agent.control->tick_hz;
+	u32 n = atomic_fetch_add_explicit(&starts.n_threads, 1, memory_order_relaxed);
+
+	if (n >= MANY_THREADS && !atomic_load_explicit(&starts.is_loading, memory_order_relaxed) &&
+	    now - atomic_load_explicit(&starts.looked, memory_order_relaxed) < hz / LOOKS_A_SECOND)
+		return;
+	atomic_store_explicit(&starts.looked, now, memory_order_relaxed);
+	/* Before the look: a load that begins meanwhile is for the next one. */
+	atomic_store(&starts.is_loading, 0);
+	lull_process_loaded();
+}
+
+void lull_process_forked(void)
+{
+	atomic_store(&starts.n_threads, 0);
 }
 
 /*

@@ -220,7 +220,7 @@ LULL_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
 	int r;
 
 	if (lull_agent.has_session)
-		lull_process_loaded();
+		lull_process_starts_thread();
 	if (start) {
 		run = run_thread;
 		arg = start;

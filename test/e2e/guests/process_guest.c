@@ -255,15 +255,39 @@ static void runpath(void)
 	printf("dlerror %d\n", dlerror() != NULL);
 }
 
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+static void run_threads(int n)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&thread, NULL, do_nothing, NULL) == 0)
+			pthread_join(thread, NULL);
+}
+
+/* The same after many threads, and a name for what comes after the next of them. */
+static void runpath_late(void)
+{
+	run_threads(200);
+	runpath();
+	run_threads(1);
+	prctl(PR_SET_NAME, "after");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{ "family", family },	{ "forks", forks },	{ "many", many },
-		{ "names", names },	{ "sampled", sampled }, { "own_sigprof", own_sigprof },
-		{ "runpath", runpath },
+		{ "family", family },	{ "forks", forks },
+		{ "many", many },	{ "names", names },
+		{ "sampled", sampled }, { "own_sigprof", own_sigprof },
+		{ "runpath", runpath }, { "runpath_late", runpath_late },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
