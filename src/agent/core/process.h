@@ -13,8 +13,8 @@
 void lull_process_loaded(void);
 
 /*
- * A thread is about to be started: the same for files that were loaded behind our back, but not each
- * time if threads are many.
+ * A thread is about to be started: the same for files that were loaded without our dlopen(), but
+ * not each time if threads are many.
  */
 void lull_process_starts_thread(void);
 
