@@ -83,6 +83,7 @@ struct lull_thread {
 	u64 seen_by; /* image and recording whose definitions `seen` has (ring.c), 0 = none */
 	/* The last call of CUDA that was recorded; beside what each of them looks at anyway. */
 	union lull_cuda_key last_call;
+	u64 cuda_line; /* the Python stack of the wait for the device that it is in, 0: not known */
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
 	struct lull_torch_state torch;
 	struct lull_request_state request;

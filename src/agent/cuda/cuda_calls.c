@@ -79,8 +79,12 @@ static struct call_name {
 	u8 kind;       /* LULL_TRACED_* */
 	u8 wait;       /* as lull_cuda_wait_of() */
 	bool may_wait; /* for the device; people ask which line of Python does */
+	bool is_sync;  /* does nothing else */
 	bool is_on;    /* its callbacks, by us */
 } names[2][N_CBIDS];
+
+/* The last of these calls in the process took long enough to have its line. */
+static _Atomic bool was_long[2][N_CBIDS];
 
 static bool is_listed(const char *name)
 {
@@ -163,7 +167,8 @@ static void watch(u32 domain, u32 cbid)
 	call->text = name;
 	call->kind = kind_of(name);
 	call->wait = (u8)lull_cuda_wait_of(name);
-	call->may_wait = strstr(name, "Synchronize") || strstr(name, "Memcpy");
+	call->is_sync = strstr(name, "Synchronize");
+	call->may_wait = call->is_sync || strstr(name, "Memcpy");
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
 	want(domain, cbid,
@@ -271,15 +276,16 @@ static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
 	errno = saved;
 }
 
-/* With the lines of Python that the thread is in. False: it is in none. */
-static __attribute__((noinline)) bool emit_with_line(struct lull_thread *t,
-						     const struct lull_wire_cuda_call *call)
+/* With the lines of Python that the thread is in, 0: look for them. False: it is in none. */
+static __attribute__((noinline)) bool
+emit_with_line(struct lull_thread *t, const struct lull_wire_cuda_call *call, u64 stack)
 {
 	u32 size_bytes = (u32)(sizeof(*call) + sizeof(u64));
 	int saved = errno;
-	u64 stack = lull_python_stack_anytime(t);
 	struct lull_wire_cuda_call *e = NULL;
 
+	if (!stack)
+		stack = lull_python_stack_anytime(t);
 	if (stack)
 		e = lull_reserve_at(t, LULL_EVENT_cuda_call, size_bytes, t->cuda.since);
 	errno = saved;
@@ -298,6 +304,30 @@ static __attribute__((noinline)) bool emit_with_line(struct lull_thread *t,
 static bool is_long_wait(const struct call_name *call, u64 dur_ticks)
 {
 	return call->may_wait && dur_ticks >= lull_agent.control->tick_hz / 1000000 * LINE_MIN_US;
+}
+
+/*
+ * A call that waits begins: look for its line now if it is likely to need it. When it ends, the
+ * device has nothing to do until the thread goes on.
+ */
+static __attribute__((noinline)) void look_for_line(struct lull_thread *t, u32 domain, u32 cbid)
+{
+	int saved = errno;
+
+	t->cuda_line = 0;
+	if (atomic_load_explicit(&was_long[domain - 1][cbid], memory_order_relaxed))
+		t->cuda_line = lull_python_stack_anytime(t);
+	errno = saved;
+}
+
+/* A call that waits has ended. */
+static void learn_length(const struct call_name *call, u32 domain, u32 cbid, u64 dur_ticks)
+{
+	bool is = is_long_wait(call, dur_ticks);
+
+	/* Written only if it changes: other threads read it. */
+	if (atomic_load_explicit(&was_long[domain - 1][cbid], memory_order_relaxed) != is)
+		atomic_store_explicit(&was_long[domain - 1][cbid], is, memory_order_relaxed);
 }
 
 /* The name of a call, defined in the thread's stream; false if the call is dropped, and counted. */
@@ -334,7 +364,7 @@ static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
 		struct lull_wire_cuda_call whole = { .head.a = domain };
 
 		fill(&whole, call, data, dur_ticks);
-		if (emit_with_line(t, &whole))
+		if (emit_with_line(t, &whole, call->is_sync ? t->cuda_line : 0))
 			return;
 	}
 	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->cuda.since);
@@ -405,10 +435,14 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 			return; /* inside another call */
 		t->cuda.call.word = key_of(t->record, domain, cbid, data).word;
 		t->cuda.since = lull_time();
+		if (__builtin_expect(call->is_sync, 0))
+			look_for_line(t, domain, cbid);
 	} else if (t->cuda.call.word == key_of(t->record, domain, cbid, data).word) {
 		u64 dur_ticks = lull_time() - t->cuda.since;
 
 		emit(t, call, domain, data, dur_ticks, regs);
+		if (__builtin_expect(call->is_sync, 0))
+			learn_length(call, domain, cbid, dur_ticks);
 		if (__builtin_expect(call->wait != 0, 0))
 			lull_cuda_waited(t, call->wait, data, t->cuda.since, dur_ticks);
 		note_last(t);

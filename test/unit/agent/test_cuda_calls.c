@@ -12,7 +12,7 @@
 #include "agent/cuda/cuda_calls.c"
 
 enum { DRIVER = LULL_CUPTI_DOMAIN_DRIVER, RUNTIME = LULL_CUPTI_DOMAIN_RUNTIME };
-enum { LAUNCH = 1, BEGIN_CAPTURE, END_CAPTURE, SYNCHRONIZE, LOAD, N_NAMES };
+enum { LAUNCH = 1, BEGIN_CAPTURE, END_CAPTURE, SYNCHRONIZE, LOAD, COPY, N_NAMES };
 enum { ENTER, EXIT };
 
 /* What the world around them is. */
@@ -23,6 +23,8 @@ static struct lull_slot slot;
 static struct lull_chunk chunk;
 static u8 room[1 << 16];
 static bool has_wrappers, is_wanted[3][N_NAMES];
+static u64 python_stack; /* where the thread is, 0 = in no Python */
+static u32 n_looks;	 /* how often that was asked */
 
 struct lull_real lull_real = { .syscall = syscall };
 struct lull_agent lull_agent = { .control = &control, .image = &image, .has_session = true };
@@ -114,7 +116,8 @@ NOTHING(lull_stack_emit, struct lull_thread *t, const struct lull_event *e,
 u64 lull_python_stack_anytime(struct lull_thread *t)
 {
 	(void)t;
-	return 0;
+	n_looks++;
+	return python_stack;
 }
 bool lull_cuda_share_is_used(void)
 {
@@ -153,7 +156,8 @@ static int name_of_call(u32 domain, u32 cbid, const char **name)
 		[RUNTIME] = { [LAUNCH] = "cudaLaunchKernel_v7000",
 			      [BEGIN_CAPTURE] = "cudaStreamBeginCapture_v10000",
 			      [END_CAPTURE] = "cudaStreamEndCapture_v10000",
-			      [SYNCHRONIZE] = "cudaStreamSynchronize_v3020" },
+			      [SYNCHRONIZE] = "cudaStreamSynchronize_v3020",
+			      [COPY] = "cudaMemcpy_v3020" },
 	};
 
 	*name = cbid < N_NAMES ? all[domain][cbid] : NULL;
@@ -224,6 +228,8 @@ static void set_up(void)
 	lull_cupti.cuptiFinalize = finalize_nothing;
 	lull_cupti.cuptiUnsubscribe = unsubscribe_nothing;
 	has_wrappers = false;
+	python_stack = n_looks = 0;
+	memset(was_long, 0, sizeof(was_long));
 	lull_thread_attach();
 	lull_stream_refill(&thread, 0, 0);
 	lull_cuda_watch_calls(true);
@@ -256,6 +262,39 @@ static void a_call_whose_end_is_not_seen_blocks_nothing(void **state)
 	for (u32 i = 0; i < 100; i++)
 		whole(DRIVER, LAUNCH, 20 + i);
 	assert_int_equal(n_events(), 100);
+}
+
+/* A call, by its length; on its way the thread seems to be elsewhere. Its stack, 0 = it has none. */
+static u64 stack_of(u32 cbid, bool is_long, u64 stack)
+{
+	const struct lull_wire_cuda_call *e = (const void *)thread.stream[0].at;
+
+	control.tick_hz = is_long ? 1000000 : 1ULL << 62;
+	python_stack = stack;
+	call_back(RUNTIME, cbid, ENTER, 3);
+	thread.cuda.since -= is_long ? 1000 : 0;
+	python_stack += 1000;
+	call_back(RUNTIME, cbid, EXIT, 3);
+	assert_ptr_not_equal(e, thread.stream[0].at);
+	return e->head.a & LULL_HAS_PYSTACK ? *(const u64 *)(e + 1) : 0;
+}
+
+static void the_line_of_a_wait_is_found_while_the_device_works(void **state)
+{
+	(void)state;
+	set_up();
+	record(1);
+	/* The first one, when it has ended; later ones, when they begin. */
+	assert_int_equal(stack_of(SYNCHRONIZE, true, 1), 1001);
+	assert_int_equal(stack_of(SYNCHRONIZE, true, 2), 2);
+	assert_int_equal(n_looks, 2);
+	/* A short one has none, and leaves none to others. */
+	assert_int_equal(stack_of(SYNCHRONIZE, false, 3), 0);
+	assert_int_equal(stack_of(COPY, true, 4), 1004);
+	assert_int_equal(n_looks, 4);
+	/* After a short one nothing is expected. */
+	assert_int_equal(stack_of(SYNCHRONIZE, false, 5), 0);
+	assert_int_equal(n_looks, 4);
 }
 
 static void captures_are_counted_evenly(void **state)
@@ -410,6 +449,7 @@ int main(void)
 		cmocka_unit_test(what_takes_time_is_recorded_and_questions_are_not),
 		cmocka_unit_test(the_runtime_stands_for_the_driver),
 		cmocka_unit_test(a_call_whose_end_is_not_seen_blocks_nothing),
+		cmocka_unit_test(the_line_of_a_wait_is_found_while_the_device_works),
 		cmocka_unit_test(captures_are_counted_evenly),
 		cmocka_unit_test(a_wrapped_launch_is_one_event),
 		cmocka_unit_test(a_recording_that_ends_in_a_wrapped_launch_leaves_nothing),
