@@ -264,7 +264,7 @@ static void a_call_whose_end_is_not_seen_blocks_nothing(void **state)
 	assert_int_equal(n_events(), 100);
 }
 
-/* A call, by its length; on its way the thread seems to be elsewhere. Its stack, 0 = it has none. */
+/* The stack of a call, 0 = it has none. While it lasts the thread seems to go elsewhere. */
 static u64 stack_of(u32 cbid, bool is_long, u64 stack)
 {
 	const struct lull_wire_cuda_call *e = (const void *)thread.stream[0].at;
