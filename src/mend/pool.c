@@ -2,8 +2,11 @@
  * Memory that the program frees is kept for its next request of the same size.
  *
  * The driver's cuMemFree() waits until the device no longer uses the memory. Here, events are
- * recorded where it is freed: on the default stream, which waits for all others but those that were
+ * recorded after it is freed: on the default stream, which waits for all others but those that were
  * made not to, and on each of these. Memory is used again once all events are over.
+ *
+ * Programs free several blocks at a time. These share their events, which are recorded with the
+ * next request for memory: later than they need to be, never earlier.
  */
 #include "mend/mend.h"
 
@@ -22,18 +25,31 @@
 /* The share of the device's memory that may be kept. */
 #define KEPT_SHARE 4
 
+/* Blocks that were freed together wait together. */
+#define MOST_GROUPS 64
+
+/* Instead of a group: freed since the last request; and: no longer used by the device. */
+#define FRESH MOST_GROUPS
+#define OVER  (MOST_GROUPS + 1)
+
 struct block {
 	u64 at; /* 0: none */
 	size_t bytes;
 	void *context;
+	size_t group;
+};
+
+/* Events after the last use of some blocks. */
+struct group {
 	void *events[LULL_MEND_STREAMS + 1];
-	size_t n_events;
+	size_t n_events; /* 0: not in use */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	struct block kept[MOST_KEPT]; /* the oldest first */
-	size_t n_kept, kept_bytes, most_bytes;
+	size_t n_kept, kept_bytes, most_bytes, n_fresh;
+	struct group groups[MOST_GROUPS];
 	struct block live[MOST_LIVE]; /* by address, with linear probing */
 	size_t n_live;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -80,95 +96,171 @@ static bool take_live(u64 at, struct block *found)
 	return true;
 }
 
-/* ---- blocks that are kept ---- */
+/* ---- events ---- */
 
-static void end_events(const struct lull_driver *d, struct block *b)
+static void end_events(const struct lull_driver *d, struct group *g)
 {
-	for (size_t i = 0; i < b->n_events; i++)
-		d->cuEventDestroy_v2(b->events[i]);
-	b->n_events = 0;
+	for (size_t i = 0; i < g->n_events; i++)
+		d->cuEventDestroy_v2(g->events[i]);
+	g->n_events = 0;
 }
 
-/* Record where all work is that may use the block. */
-static bool mark(const struct lull_driver *d, struct block *b)
+/* Record where all work is that may use blocks that are freed by now. */
+static bool mark(const struct lull_driver *d, struct group *g)
 {
 	size_t n;
 	void *const *streams = lull_mend_streams(&n);
 
-	if (!streams)
-		return false;
-	for (size_t i = 0; i <= n; i++) {
-		void *event, *stream = i ? streams[i - 1] : NULL;
-		int status = 0;
+	for (size_t i = 0; streams && i <= n; i++) {
+		void *event;
 
-		/* An event must not become part of a graph, nor end its making. */
-		if (d->cuStreamIsCapturing(stream, &status) != LULL_CUDA_OK || status ||
-		    d->cuEventCreate(&event, NO_TIMING) != LULL_CUDA_OK)
+		if (d->cuEventCreate(&event, NO_TIMING) != LULL_CUDA_OK)
 			return false;
-		b->events[b->n_events++] = event;
-		if (d->cuEventRecord(event, stream) != LULL_CUDA_OK)
+		g->events[g->n_events++] = event;
+		if (d->cuEventRecord(event, i ? streams[i - 1] : NULL) != LULL_CUDA_OK)
 			return false;
 	}
-	return true;
+	return streams;
 }
 
-static bool is_over(const struct lull_driver *d, const struct block *b)
+/* An event must not become part of a graph, nor end its making. */
+static bool is_captured(const struct lull_driver *d)
 {
-	for (size_t i = 0; i < b->n_events; i++)
-		if (d->cuEventQuery(b->events[i]) != LULL_CUDA_OK)
+	size_t n;
+	void *const *streams = lull_mend_streams(&n);
+
+	for (size_t i = 0; streams && i <= n; i++) {
+		int status = 0;
+
+		if (d->cuStreamIsCapturing(i ? streams[i - 1] : NULL, &status) != LULL_CUDA_OK ||
+		    status)
+			return true;
+	}
+	return !streams;
+}
+
+static bool is_over(const struct lull_driver *d, const struct group *g)
+{
+	for (size_t i = 0; i < g->n_events; i++)
+		if (d->cuEventQuery(g->events[i]) != LULL_CUDA_OK)
 			return false;
 	return true;
 }
 
-static bool wait_for(const struct lull_driver *d, const struct block *b)
+static bool wait_for(const struct lull_driver *d, const struct group *g)
 {
-	for (size_t i = 0; i < b->n_events; i++)
-		if (d->cuEventSynchronize(b->events[i]) != LULL_CUDA_OK)
+	for (size_t i = 0; i < g->n_events; i++)
+		if (d->cuEventSynchronize(g->events[i]) != LULL_CUDA_OK)
 			return false;
 	return true;
 }
+
+/* ---- blocks that are kept ---- */
 
 static void remove_kept(size_t ix)
 {
+	pool.n_fresh -= pool.kept[ix].group == FRESH;
 	pool.kept_bytes -= pool.kept[ix].bytes;
 	memmove(pool.kept + ix, pool.kept + ix + 1, (--pool.n_kept - ix) * sizeof(*pool.kept));
+}
+
+/* The device no longer uses blocks of this group. */
+static void end_group(const struct lull_driver *d, size_t group)
+{
+	end_events(d, &pool.groups[group]);
+	for (size_t i = 0; i < pool.n_kept; i++)
+		if (pool.kept[i].group == group)
+			pool.kept[i].group = OVER;
+}
+
+/* Give blocks that were freed since the last request to the driver, which waits. */
+static void give_back_fresh(const struct lull_driver *d)
+{
+	for (size_t i = pool.n_kept; i-- > 0;) {
+		u64 at = pool.kept[i].at;
+
+		if (pool.kept[i].group != FRESH)
+			continue;
+		remove_kept(i);
+		d->cuMemFree_v2(at);
+	}
+}
+
+/* A group that is not in use; MOST_GROUPS if all are. */
+static size_t find_group(const struct lull_driver *d)
+{
+	for (size_t i = 0; i < MOST_GROUPS; i++) {
+		struct group *g = &pool.groups[i];
+
+		if (g->n_events && is_over(d, g))
+			end_group(d, i);
+		if (!g->n_events)
+			return i;
+	}
+	return MOST_GROUPS;
+}
+
+/* Make a group of the blocks that were freed since the last request. */
+static void group_fresh(const struct lull_driver *d, void *context)
+{
+	size_t group;
+
+	for (size_t i = 0; i < pool.n_kept; i++)
+		if (pool.kept[i].group == FRESH && pool.kept[i].context != context)
+			return;
+	if (!pool.n_fresh || is_captured(d))
+		return;
+	group = find_group(d);
+	if (group == MOST_GROUPS)
+		return;
+	if (!mark(d, &pool.groups[group])) {
+		end_events(d, &pool.groups[group]);
+		give_back_fresh(d);
+		return;
+	}
+	for (size_t i = 0; i < pool.n_kept; i++)
+		if (pool.kept[i].group == FRESH)
+			pool.kept[i].group = group;
+	pool.n_fresh = 0;
+}
+
+static u64 take(size_t ix)
+{
+	u64 at = pool.kept[ix].at;
+
+	remove_kept(ix);
+	return at;
 }
 
 /* A block of this size that the device no longer uses; 0 if there is none. */
 static u64 reuse(const struct lull_driver *d, size_t bytes, void *context)
 {
-	size_t n_same = 0, oldest = MOST_KEPT;
+	size_t n_same = 0, asked = MOST_GROUPS, oldest = 0;
 
 	for (size_t i = 0; i < pool.n_kept; i++) {
-		struct block *b = &pool.kept[i];
+		const struct block *b = &pool.kept[i];
 
-		if (b->bytes != bytes || b->context != context)
+		if (b->bytes != bytes || b->context != context || b->group == FRESH)
 			continue;
+		if (b->group != OVER && b->group != asked && is_over(d, &pool.groups[b->group]))
+			end_group(d, b->group);
+		if (b->group == OVER)
+			return take(i);
+		asked = b->group;
 		oldest = n_same++ ? oldest : i;
-		if (is_over(d, b)) {
-			oldest = i;
-			n_same = MOST_SAME;
-		}
-		if (n_same >= MOST_SAME) {
-			struct block taken = pool.kept[oldest];
-
-			if (!wait_for(d, &taken))
-				return 0;
-			end_events(d, &taken);
-			remove_kept(oldest);
-			return taken.at;
-		}
 	}
-	return 0;
+	if (n_same < MOST_SAME || !wait_for(d, &pool.groups[pool.kept[oldest].group]))
+		return 0;
+	end_group(d, pool.kept[oldest].group);
+	return take(oldest);
 }
 
 static void clear(const struct lull_driver *d)
 {
+	for (size_t i = 0; i < MOST_GROUPS; i++)
+		end_events(d, &pool.groups[i]);
 	while (pool.n_kept) {
-		struct block *b = &pool.kept[pool.n_kept - 1];
-
-		end_events(d, b);
-		d->cuMemFree_v2(b->at);
+		d->cuMemFree_v2(pool.kept[pool.n_kept - 1].at);
 		remove_kept(pool.n_kept - 1);
 	}
 }
@@ -183,6 +275,7 @@ int lull_pool_alloc(const struct lull_driver *d, u64 *at, size_t bytes)
 
 	d->cuCtxGetCurrent(&context);
 	pthread_mutex_lock(&pool.lock);
+	group_fresh(d, context);
 	found = bytes && at ? reuse(d, bytes, context) : 0;
 	if (found) {
 		*at = found;
@@ -213,13 +306,10 @@ int lull_pool_free(const struct lull_driver *d, u64 at)
 	if (!pool.most_bytes && d->cuMemGetInfo_v2(&free_bytes, &all_bytes) == LULL_CUDA_OK)
 		pool.most_bytes = all_bytes / KEPT_SHARE;
 	is_kept = take_live(at, &b) && b.context == context && pool.n_kept < MOST_KEPT &&
-		  pool.kept_bytes + b.bytes <= pool.most_bytes;
+		  pool.kept_bytes + b.bytes <= pool.most_bytes && !is_captured(d);
 	if (is_kept) {
-		is_kept = mark(d, &b);
-		if (!is_kept)
-			end_events(d, &b);
-	}
-	if (is_kept) {
+		b.group = FRESH;
+		pool.n_fresh++;
 		pool.kept[pool.n_kept++] = b;
 		pool.kept_bytes += b.bytes;
 	}
