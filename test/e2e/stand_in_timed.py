@@ -113,7 +113,8 @@ class _BaseDataLoaderIter:
         if not self.left:
             raise StopIteration
         _clock.spend(1 if self.loader.num_workers else 8)
-        return self.left.pop(0)
+        batch = self.left.pop(0)
+        return batch.pin_memory() if self.loader.pin_memory and hasattr(batch, "pin_memory") else batch
 class DataLoader:
     def __init__(self, data, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
                  pin_memory=False, prefetch_factor=None, persistent_workers=False):
@@ -126,6 +127,7 @@ class DataLoader:
 CUDA = """
 from torch import _clock
 def is_initialized(): return True
+def is_available(): return True
 def synchronize(): pass
 def empty_cache(): _clock.spend(3)
 def _lazy_init(): pass
