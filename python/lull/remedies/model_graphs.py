@@ -1,24 +1,29 @@
-"""model-graphs: forward and backward passes of the model are launched as CUDA graphs
+"""model-graphs: forward pass, loss, backward pass and optimizer are launched as CUDA graphs
 
 causes: launch-bound, kernel-gap, short-kernels, host-compute, gil
 group: compile
 tolerance: 0.02
-warmup: 10
+warmup: 16
 asks: yes
-write: model = torch.cuda.make_graphed_callables(model, (batch,)) once the first steps are done
+write: a training step as one torch.cuda.CUDAGraph, or model = torch.cuda.make_graphed_callables(model, (batch,))
 
 The first module with parameters that the program calls, from its fourth call with inputs of the same kind on. Calls with
-other inputs go as they did. What the module does in Python, beside its operators, happens no more.
+other inputs go as they did. What the module does in Python, beside its operators, happens no more. Losses of
+torch.nn.functional become graphs if they are computed of what the module returned, steps of SGD, Adam and AdamW once they
+repeat themselves. Adam and AdamW then compute as with capturable=True.
 """
 import contextlib
 
 NAME = "model-graphs"
 WRITE = "torch.cuda.make_graphed_callables(model, (batch,))"
 N_EAGER = 3  # calls with the same kind of inputs before graphs are made
-PLAIN = (bool, int, float, str, type(None))
 
 
 def apply(trial):
+    graphs = trial.hooks._load("_lull_try_graphs", "_try_graphs.py")
+    parts = trial.hooks._load("_lull_try_passes", "_try_passes.py")
+    asked = parts.Asked()
+
     def change(module):
         first = next(iter(module.parameters()), None)
         if first is None:
@@ -26,16 +31,20 @@ def apply(trial):
         # Ranks exchange gradients in the backward pass, which no graph of one rank may hold.
         is_shared = trial.has_ranks() or "DataParallel" in type(module).__name__
         if first.is_cuda and not is_shared:
-            module.forward = Passes(trial, module).call
+            module.forward = Passes(trial, module, graphs, parts, asked).call
         return True
     trial.model.append(change)
+    trial.when_loaded("torch.autograd", asked.watch)
+    trial.when_loaded("torch", lambda torch: parts.watch_losses(getattr(torch.nn, "functional", None)))
+    graphs.watch_optimizers(trial, NAME)
 
 
 class Passes:
     """Stands in for the forward() of a module."""
 
-    def __init__(self, trial, module):
+    def __init__(self, trial, module, graphs, parts, asked):
         self.trial, self.module, self.forward = trial, module, module.forward
+        self.graphs, self.parts, self.asked = graphs, parts, asked
         self.seen = {}  # how often each kind of inputs came
         self.kind = None  # the one that has the graph
         self.graph, self.is_refused = None, False
@@ -45,38 +54,41 @@ class Passes:
         import copy
         import types
         module = copy.deepcopy(self.module, memo)
-        other = Passes(self.trial, module)
+        other = Passes(self.trial, module, self.graphs, self.parts, self.asked)
         other.forward, other.is_refused = types.MethodType(type(module).forward, module), True
         return other
 
     def call(self, *args, **kwargs):
+        if self.is_refused:
+            return self.forward(*args, **kwargs)
         try:
             kind, tensors = self.describe(args, kwargs)
         except Exception:  # a module that looks like no other
             kind = None
-        if kind is None or self.is_refused:
+        if kind is None:
             return self.forward(*args, **kwargs)
         if self.graph is None:
             self.seen[kind] = self.seen.get(kind, 0) + 1
             if self.seen[kind] > N_EAGER:
                 self.is_refused = not self.trial.changes(NAME) or not self.capture(args, kwargs, tensors)
                 self.kind = kind
-        if self.graph is None or kind != self.kind:
+        if self.graph is None or kind != self.kind or not self.graph.is_ready():
             return self.forward(*args, **kwargs)
-        return self.replay(tensors)
+        return self.graph.call(tensors)
 
     def describe(self, args, kwargs):
         """What a graph depends on, and the tensors that it reads; None if it could not have these inputs."""
         import torch
-        if torch.cuda.is_current_stream_capturing():
+        if self.graphs.is_capturing():
             return None, []
-        kind = [self.module.training, torch.is_grad_enabled(), torch.is_autocast_enabled(), tuple(kwargs)]
+        is_cast = torch.is_autocast_enabled()
+        kind = [self.module.training, torch.is_grad_enabled(), is_cast and autocast_dtype(), tuple(kwargs)]
         tensors = []
         for value in (*args, *kwargs.values()):
             if isinstance(value, torch.Tensor) and value.is_cuda:
                 kind.append((value.shape, value.dtype, value.device, value.requires_grad))
                 tensors.append(value)
-            elif isinstance(value, PLAIN):
+            elif isinstance(value, self.parts.PLAIN):
                 kind.append((type(value), value))
             else:
                 return None, []
@@ -84,18 +96,26 @@ class Passes:
 
     def capture(self, args, kwargs, tensors):
         """Make the graphs; a module that cannot have them stays as it is."""
-        import torch
         try:
-            given = tuple(t.detach().clone().requires_grad_(t.requires_grad) for t in tensors)
-            weights = tuple(p.detach().requires_grad_(p.requires_grad) for _, p in self.module.named_parameters())
+            if self.asked.has_asked:
+                raise RuntimeError("the program asks for gradients by name")
+            weights = self.parts.Weights(self.module)
+            if weights.have_hooks():
+                raise RuntimeError("its weights have hooks")
             with self.without_cache(), self.kept(tensors[0].device):
-                self.graph = torch.cuda.make_graphed_callables(self.hold(args, kwargs), given + weights, allow_unused_input=True)
+                self.graph = self.parts.Graph(self, self.hold(args, kwargs), tensors, weights)
+            self.asked.weights.update({id(p): p for p in weights.params})
             self.trial.where(NAME, "after some calls, for inputs of one shape: " + WRITE)
             self.trial.did(NAME)
             return True
         except Exception as e:
             self.trial.trouble(f"the model cannot be captured: {type(e).__name__}: {e}")
             return False
+
+    def leave(self, why):
+        """Go without graphs from now on. What they wrote stays where it is."""
+        self.is_refused = True
+        self.trial.once(f"h no CUDA graphs from some step on: {why}")
 
     def hold(self, args, kwargs):
         """The forward pass as a function of tensors alone, inputs first and weights after them: graphs are made of these.
@@ -130,23 +150,16 @@ class Passes:
 
     @contextlib.contextmanager
     def kept(self, device):
-        """Running means, random numbers and the stream are then as they were, even if the capture failed halfway."""
+        """Running means and random numbers are then as they were, even if the capture failed halfway."""
         import torch
-        stream, generator = torch.cuda.current_stream(device), torch.cuda.default_generators[device.index or 0]
         before, numbers = [(b, b.clone()) for b in self.module.buffers()], torch.cuda.get_rng_state(device)
-        spare = generator.clone_state() if hasattr(generator, "clone_state") else None
         try:
             yield
-        except Exception:
-            torch.cuda.set_stream(stream)
-            if spare is not None:  # the one in use takes itself to be captured from now on
-                generator.graphsafe_set_state(spare)
-            raise
         finally:
             torch.cuda.set_rng_state(numbers, device)
             with torch.no_grad():
                 for buffer, value in before:
-                    buffer.copy_(value)
+                    buffer.data.copy_(value)  # passes that wait for their backward pass must not take it for a change
 
     @staticmethod
     def without_cache():
@@ -154,22 +167,9 @@ class Passes:
         import torch
         if not torch.is_autocast_enabled():
             return contextlib.nullcontext()
-        kind = torch.get_autocast_dtype("cuda") if hasattr(torch, "get_autocast_dtype") else torch.get_autocast_gpu_dtype()
-        return torch.autocast("cuda", dtype=kind, cache_enabled=False)
+        return torch.autocast("cuda", dtype=autocast_dtype(), cache_enabled=False)
 
-    def replay(self, tensors):
-        """The graph writes to the same memory each time: the program gets copies of outputs and keeps its gradients."""
-        from torch.utils._pytree import tree_map
-        return tree_map(self.own, self.graph(*tensors, *self.module.parameters()))
 
-    def own(self, output):
-        output = output.clone()
-        if output.requires_grad:
-            output.register_hook(self.keep_gradients)
-        return output
-
-    def keep_gradients(self, _):
-        """Before the backward pass: gradients of the pass before may lie where this one writes."""
-        for p in self.module.parameters():
-            if p.grad is not None:
-                p.grad = p.grad.clone()
+def autocast_dtype():
+    import torch
+    return torch.get_autocast_dtype("cuda") if hasattr(torch, "get_autocast_dtype") else torch.get_autocast_gpu_dtype()
