@@ -510,11 +510,35 @@ def _wrap_own(of, handler):
     of._lull_wrapped = of
 
 
+def _patch_http_answer(handler):
+    """What the head of the answer says."""
+    respond, end_head = handler.send_response_only, handler.end_headers
+
+    @functools.wraps(respond)
+    def send_response_only(self, code, *args, **kwargs):
+        request = self._lull_request
+        if request is not None and code >= 200:
+            request.status = int(code)
+        return respond(self, code, *args, **kwargs)
+
+    @functools.wraps(end_head)
+    def end_headers(self):
+        if self._lull_request is not None:
+            try:
+                self._lull_is_endless = _is_endless(self)
+            except Exception:
+                pass
+        return end_head(self)
+
+    handler._lull_is_endless = False  # nothing there says how long it is
+    handler.end_headers = end_headers
+    handler.send_response_only = send_response_only
+
+
 def _patch_http_server(module):
     """A request begins when its first line is read, and ends when its method returns."""
     handler = module.BaseHTTPRequestHandler
-    parse, respond, begin_connection = handler.parse_request, handler.send_response_only, handler.setup
-    end_head = handler.end_headers
+    parse, begin_connection = handler.parse_request, handler.setup
 
     @functools.wraps(parse)
     def parse_request(self):
@@ -533,22 +557,6 @@ def _patch_http_server(module):
             except Exception:
                 pass
         return is_good
-
-    @functools.wraps(respond)
-    def send_response_only(self, code, *args, **kwargs):
-        request = self._lull_request
-        if request is not None and code >= 200:
-            request.status = int(code)
-        return respond(self, code, *args, **kwargs)
-
-    @functools.wraps(end_head)
-    def end_headers(self):
-        if self._lull_request is not None:
-            try:
-                self._lull_is_endless = _is_endless(self)
-            except Exception:
-                pass
-        return end_head(self)
 
     @functools.wraps(begin_connection)
     def setup(self):
@@ -574,10 +582,8 @@ def _patch_http_server(module):
     wrap = careful(_wrap_own)
     handler.__init_subclass__ = classmethod(__init_subclass__)
     handler._lull_arrival, handler._lull_request, handler._lull_wrapped = 0, None, None
-    handler._lull_is_endless = False  # nothing in the head of the answer says how long it is
-    handler.end_headers = end_headers
+    _patch_http_answer(handler)
     handler.parse_request = parse_request
-    handler.send_response_only = send_response_only
     handler.handle_one_request = _ends_http(handler.handle_one_request)
     handler.finish = _ends_http(handler.finish)
     handler.setup = setup

@@ -33,6 +33,8 @@ static enum lull_call_effect effect_of(const char *name, u32 bits)
 		return LULL_CALL_ASKED; /* it has no descriptor */
 	if (!strncmp(name, "accept", 6))
 		return LULL_CALL_ACCEPTS;
+	if (!strcmp(name, "connect"))
+		return LULL_CALL_CONNECTS;
 	if ((bits & LULL_IN_SOCKET) ||
 	    (!strncmp(name, "send", 4) && strncmp(name, "sendfile", 8) != 0))
 		return LULL_CALL_TALKS;

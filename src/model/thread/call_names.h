@@ -14,13 +14,14 @@
 
 /* What a call says about a descriptor. */
 enum lull_call_effect {
-	LULL_CALL_ASKED,   /* nothing; the name is known */
-	LULL_CALL_OPENS,   /* it returns that of a file */
-	LULL_CALL_FOPENS,  /* its argument becomes that of a file */
-	LULL_CALL_POPENS,  /* its argument becomes that of a child's output */
-	LULL_CALL_CLOSES,  /* its argument is one that ends */
-	LULL_CALL_ACCEPTS, /* it returns that of a client */
-	LULL_CALL_TALKS,   /* its argument is a socket */
+	LULL_CALL_ASKED,    /* nothing; the name is known */
+	LULL_CALL_OPENS,    /* it returns that of a file */
+	LULL_CALL_FOPENS,   /* its argument becomes that of a file */
+	LULL_CALL_POPENS,   /* its argument becomes that of a child's output */
+	LULL_CALL_CLOSES,   /* its argument is one that ends */
+	LULL_CALL_ACCEPTS,  /* it returns that of a client */
+	LULL_CALL_CONNECTS, /* its argument is a socket to a server */
+	LULL_CALL_TALKS,    /* its argument is a socket */
 };
 
 struct lull_call_name {

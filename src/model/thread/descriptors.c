@@ -21,8 +21,12 @@
 #define WAITED_NS    150000u
 #define MANY_WAITS   4u
 
-/* The number that says whether a process accepts at all. */
-#define ACCEPTS UINT32_MAX
+/* Numbers that say how often a process accepts and makes connections. */
+#define ACCEPTS	 UINT32_MAX
+#define CONNECTS (UINT32_MAX - 1)
+
+/* The share of a process's connections that have to be to processes of the recording. */
+#define OURS_DEN 2u
 
 static u32 process_of(struct lull_reader *r, u32 lane)
 {
@@ -57,7 +61,12 @@ static void look_at(struct lull_descriptors *d, enum lull_call_effect effect, u3
 		return;
 	case LULL_CALL_ACCEPTS:
 		mark(d, process, ret, IS_SOCKET | IS_ACCEPTED);
-		mark(d, process, ACCEPTS, IS_ACCEPTED);
+		*lull_map_add(&d->kinds, (u64)process << 32 | ACCEPTS, NULL) += ret >= 0;
+		d->n_accepts += ret >= 0;
+		return;
+	case LULL_CALL_CONNECTS:
+		++*lull_map_add(&d->kinds, (u64)process << 32 | CONNECTS, NULL);
+		mark(d, process, arg, IS_SOCKET);
 		return;
 	case LULL_CALL_TALKS:
 		mark(d, process, arg, IS_SOCKET);
@@ -122,6 +131,7 @@ void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r)
 	size_t n;
 
 	d->reader = r;
+	d->n_accepts = 0;
 	lull_map_init(&d->kinds);
 	lull_map_init(&d->opens);
 	lull_map_init(&d->uses);
@@ -186,24 +196,38 @@ static bool is_strange_row(const struct lull_descriptors *d, u64 row)
 	return d->strange.n && bsearch(&row, d->strange.at, d->strange.n, sizeof(row), by_number);
 }
 
+static u32 count_of(const struct lull_descriptors *d, u64 process, u32 what)
+{
+	const u32 *n = lull_map_find(&d->kinds, process << 32 | what);
+
+	return n ? *n : 0;
+}
+
+/* Whether what this process connects to are other processes of the recording, as queues do. */
+static bool has_ours(const struct lull_descriptors *d, u32 process)
+{
+	u32 n = count_of(d, process, CONNECTS);
+
+	return n && d->n_accepts - count_of(d, process, ACCEPTS) >= (n + OURS_DEN - 1) / OURS_DEN;
+}
+
 u32 lull_descriptor_bits(const struct lull_descriptors *d, const struct lull_descriptor_call *call)
 {
-	const u32 *kind;
+	u32 process = process_of(d->reader, call->lane);
+	const u32 *kind = lull_map_find(&d->kinds, (u64)process << 32 | (u32)call->arg);
 
 	if (!strcmp(call->name, "getaddrinfo"))
 		return 0;
 	if (strncmp(call->name, "read", 4) != 0 && strncmp(call->name, "__read", 6) != 0 &&
 	    !(lull_doing_call(call->name) & LULL_IN_SOCKET))
 		return 0;
-	kind = lull_map_find(&d->kinds,
-			     (u64)process_of(d->reader, call->lane) << 32 | (u32)call->arg);
 	if (kind && (*kind & IS_ACCEPTED))
 		return LULL_IN_SOCKET | LULL_IN_DEMAND;
-	if (kind && *kind == IS_SOCKET)
+	if (kind && *kind == IS_SOCKET && !has_ours(d, process))
 		return LULL_IN_SOCKET;
 	if (call->ret >= (i64)LULL_LN(file_read_bytes))
 		return LULL_IN_FILE;
-	if (is_strange_row(d, call->row))
+	if ((kind && *kind == IS_SOCKET) || is_strange_row(d, call->row))
 		return LULL_IN_QUEUE | LULL_IN_EVENTS; /* as poll() */
 	return kind && *kind == IS_FILE ? LULL_IN_FILE : 0;
 }

@@ -17,6 +17,7 @@
 
 struct lull_descriptors {
 	struct lull_reader *reader;
+	u32 n_accepts;		 /* by all processes: private */
 	struct lull_map kinds;	 /* process and number to bits: private */
 	struct lull_map opens;	 /* the same to the call that opened it last, from 1: private */
 	struct lull_map uses;	 /* a call that opens or closes, from 1, to LULL_IN_...: private */

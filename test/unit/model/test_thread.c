@@ -199,6 +199,35 @@ static void descriptors_are_what_was_done_with_them(void **state)
 	close_report(*state, r);
 }
 
+/* Queues between processes are sockets, too. */
+static void connections_to_processes_of_the_recording_are_queues(void **state)
+{
+	static const char *const text = "process pid=10\n"
+					"process pid=20\n"
+					"lane kind=1 process=1 tid=10\n"
+					"lane kind=1 process=2 tid=20\n"
+					"oscall start=1 dur=1 lane=1 name=connect arg=4\n"
+					"oscall start=2 dur=1 lane=1 name=connect arg=5\n"
+					"oscall start=3 dur=1 lane=1 name=connect arg=6\n"
+					"oscall start=4 dur=1 lane=2 name=accept ret=7 arg=3\n";
+	static const char *const more = "oscall start=5 dur=1 lane=2 name=accept ret=8 arg=3\n";
+	struct lull_descriptors d;
+
+	for (u32 i = 0; i < 2; i++) {
+		char all[1024];
+		struct lull_reader *r;
+
+		snprintf(all, sizeof(all), "%s%s", text, i ? more : "");
+		r = open_text(*state, all);
+		lull_descriptors_init(&d, r);
+		assert_int_equal(bits_of(&d, 1, "read", 4, 9),
+				 i ? LULL_IN_QUEUE | LULL_IN_EVENTS : LULL_IN_SOCKET);
+		assert_int_equal(bits_of(&d, 2, "read", 7, 9), LULL_IN_SOCKET | LULL_IN_DEMAND);
+		lull_descriptors_release(&d);
+		close_report(*state, r);
+	}
+}
+
 /* A pipe has the number of a file that was opened before, and closed unseen. */
 static void short_reads_that_all_wait_are_of_no_file(void **state)
 {
@@ -434,6 +463,7 @@ int main(void)
 		cmocka_unit_test(the_program_is_known_from_its_libraries),
 		cmocka_unit_test(names_have_no_types_around_them),
 		cmocka_unit_test(descriptors_are_what_was_done_with_them),
+		cmocka_unit_test(connections_to_processes_of_the_recording_are_queues),
 		cmocka_unit_test(short_reads_that_all_wait_are_of_no_file),
 		cmocka_unit_test(names_of_calls_say_the_same_each_time),
 		cmocka_unit_test(others_at_work_count_once),
