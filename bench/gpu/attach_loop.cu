@@ -7,12 +7,17 @@
 // first. It allocates and frees, too, so that a damaged heap is noticed. LOG gets the end and the length of each round of
 // the first thread, as doubles in seconds (CLOCK_MONOTONIC). When the file STOP exists, it prints the number of rounds and
 // of wrong results, and ends with status 3.
+//
+// With "-" for LOG it makes rounds when it is told to (twins.py): it says "ready PID", and answers each line "WARM N 0" of the
+// standard input with the nanoseconds of N rounds, after WARM that do not count. TWIN_CPU is where it runs.
 #include <cuda_runtime.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <sched.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -88,10 +93,43 @@ static void work(FILE *log)
 	}
 }
 
+static int take_turns()
+{
+	cudaStream_t s;
+	float *host, *dev;
+	long number = 0;
+	unsigned warm, n, unused;
+	check(cudaStreamCreate(&s));
+	check(cudaMallocHost(&host, N * sizeof *host));
+	check(cudaMalloc(&dev, N * sizeof *dev));
+	double first = round_of(s, host, dev, &number);
+	if (const char *cpu = getenv("TWIN_CPU")) {
+		cpu_set_t one;
+		CPU_ZERO(&one);
+		CPU_SET(atoi(cpu), &one);
+		sched_setaffinity(0, sizeof one, &one);
+	}
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	while (scanf("%u %u %u", &warm, &n, &unused) == 3) {
+		double begin = now();
+		for (unsigned i = 0; i < warm + n; i++) {
+			if (i == warm)
+				begin = now();
+			n_wrong += round_of(s, host, dev, &number) != first;
+		}
+		printf("%.0f\n", (now() - begin) * 1e9);
+		fflush(stdout);
+	}
+	return n_wrong ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
 		return 2;
+	if (!strcmp(argv[1], "-"))
+		return take_turns();
 	FILE *log = fopen(argv[1], "wb");
 	std::vector<std::thread> threads;
 	for (int i = 0; i < (argc > 3 ? atoi(argv[3]) : 2); i++)
