@@ -4,9 +4,10 @@
  *
  *	twin_loop [nosteps]
  *
- * Says "ready PID". Answers each line "WARM N SLOW_US" of the standard input with the nanoseconds of
- * N steps, after WARM that do not count. A step is 50 empty kernels and a wait for them; it sleeps
- * for SLOW_US, as one whose data come late. Steps are marked (lull.h), unless it is told not to.
+ * Says "ready PID". Answers each line "WARM N SLOW_US" of the standard input with the nanoseconds
+ * of N steps, after WARM that do not count. A step is 50 empty kernels and a wait for them; it
+ * sleeps for SLOW_US, as one whose data come late. Steps are marked (lull.h), unless it is told
+ * not to.
  */
 #include <sched.h>
 #include <stdint.h>
