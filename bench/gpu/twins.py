@@ -3,6 +3,7 @@
 
     twins.py LULL OUT afterwards [--programs cuda,training,server] [--pairs 2] [--phase 5] [--times 2]
     twins.py LULL OUT budget [--programs digits,chat] [--share 5%] [--phase 10] [--during 40]
+    twins.py LULL OUT hour [--programs sim] [--share 0.5%] [--phase 180] [--during 3300]
 
 A turn is a fixed number of steps, some 40 ms; who is not asked waits for its standard input. Both run on the same CPU, one
 after the other, so that a neighbour on this core, a clock, a cooler GPU meet both. Turns go A B B A; each pair of neighbours
@@ -13,6 +14,8 @@ afterwards: steps before; then lull attaches to A (--times times) and leaves, st
   is what A got slower by, and B after it; beside it what two halves of the time before differ by, in which nothing happened.
 budget: steps before; lull attaches to A with --budget and stays for --during seconds; steps after it. A has four turns of
   five then, as a program that is recorded is not idle for half of its time. All steps count, those in windows and beside.
+hour: A runs under `lull profile --budget --flight` from its start. A minute of it is slow, and has to be in a report. When
+  the recording has ended, A and B tell what the two differ by themselves.
 """
 import argparse
 import json
@@ -284,11 +287,55 @@ def run_budget(o):
         say_windows(o, attach.report)
 
 
+def flight_reports(o):
+    """Reports of the flight recorder: name, why, how many windows, steps of the last ones."""
+    found = []
+    for name in sorted(os.listdir(o.out)):
+        if not name.startswith("hour") or not name.endswith(".lull"):
+            continue
+        report = os.path.join(o.out, name)
+        meta = {row["key"]: row["value"] for row in ask(o, report, "SELECT key, value FROM meta")}
+        windows = ask(o, report, "SELECT n_steps, steps_ns FROM window ORDER BY start_ns")
+        found.append((name, meta.get("flight.reason", "")[:100], len(windows),
+                      [round(w["steps_ns"] / 1e6 / w["n_steps"], 2) for w in windows if w["n_steps"]][-5:]))
+    return found
+
+
+def run_hour(o):
+    """Phases: the minute in which A is slow is left out of what is compared, but not of the recording."""
+    name, session = o.programs.split(",")[0], "twins-%d" % os.getpid()
+    b = Twin(o, name)
+    a = Twin(o, name, [o.lull, "profile", "-q", "-f", "true", "--session-new", session, "--budget", o.share, "--flight", "60",
+                       "--trigger", "step>1.5x", "--flight-limit", "4", *o.words, "-o", os.path.join(o.out, "hour")])
+    for t in (a, b):
+        t.wait_for_pid()
+    settle(a, b)
+    during = compare(a, b, o.during / 2, more_of_a=3)
+    a.slow_us, until = 1000, time.monotonic() + 60
+    while time.monotonic() < until:
+        a.turn()
+    a.slow_us = 0
+    during += compare(a, b, o.during / 2, more_of_a=3)
+    stopped = subprocess.run([o.lull, "stop", "--session", session], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    time.sleep(5)
+    still = compare(a, b, o.phase)
+    keep(o, name, [during, still])
+    print("%s with %s for %.0f s: a step of %.3f ms, %d a turn; lull stop: %d %s" % (
+        name, o.share, o.during, statistics.median(p[0] for p in still) / 1e6, a.n, stopped.returncode, stopped.stdout[-200:]))
+    say("without a recording, two halves", interval(of, ratios(still[len(still) // 2:]), ratios(still[:len(still) // 2])))
+    say("recorded / without, the median turn", interval(of, ratios(during), ratios(still)))
+    say("recorded / without, all time", interval(lambda d, s: mean_of(d) / mean_of(s), during, still))
+    say_turns(during)
+    print("  status %d, %d" % (a.end(), b.end()))
+    for row in flight_reports(o):
+        print("  %s: %s; %d windows, ms of a step in the last ones %s" % row)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lull")
     parser.add_argument("out")
-    parser.add_argument("what", choices=("afterwards", "budget"))
+    parser.add_argument("what", choices=("afterwards", "budget", "hour"))
     parser.add_argument("--programs", default="")
     parser.add_argument("--pairs", type=int, default=2)
     parser.add_argument("--phase", type=float, default=5, help="seconds of a phase")
@@ -305,8 +352,8 @@ def main():
     o.cpus = apart(quiet_cpus()) or (cpus if len(cpus) > 1 else [])
     if o.cpus:
         os.sched_setaffinity(0, o.cpus[1:])
-    o.programs = o.programs or {"afterwards": "cuda,training,server", "budget": "digits,chat"}[o.what]
-    {"afterwards": run_afterwards, "budget": run_budget}[o.what](o)
+    o.programs = o.programs or {"afterwards": "cuda,training,server", "budget": "digits,chat", "hour": "sim"}[o.what]
+    {"afterwards": run_afterwards, "budget": run_budget, "hour": run_hour}[o.what](o)
 
 
 if __name__ == "__main__":

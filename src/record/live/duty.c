@@ -15,8 +15,21 @@
 /* Rests are never shorter: the recorder brings in the last records meanwhile. */
 #define LEAST_REST_NS (LULL_NS_PER_S / 10)
 
-/* Steps after a window in which CUPTI may still be on its way out. */
-#define N_AFTER 3u
+/* Steps after a window, and the time, in which CUPTI may still be on its way out. */
+#define N_AFTER	 3u
+#define AFTER_NS LULL_NS_PER_S
+
+/* Shorter steps are compared by their mean over so long. */
+#define GROUP_NS (LULL_NS_PER_S / 50)
+
+/*
+ * After N_UNSEEN windows N_SEEN steps have to be seen that none has touched. In the beginning after
+ * each: steps before the first one are those of a program that starts up.
+ */
+#define N_SEEN		16u
+#define N_UNSEEN	10u
+#define N_EXAMINED	10u
+#define LONGEST_LOOK_NS (10 * LULL_NS_PER_S)
 
 /* Of a window without steps. */
 #define ASSUMED_COST 0.1
@@ -64,9 +77,9 @@ static f64 rest_by_share(const struct lull_duty *d, u64 now_ns)
 /* The same for what it cost. */
 static f64 rest_by_budget(const struct lull_duty *d, u64 now_ns)
 {
-	u64 cost_ns = d->cost_ns + d->beside_ns;
+	f64 cost_ns = (f64)d->cost_ns + fmax((f64)d->beside_ns, 0);
 
-	return d->budget > 0 ? (f64)cost_ns / d->budget - (f64)(now_ns - d->start_ns) : 0;
+	return d->budget > 0 ? cost_ns / d->budget - (f64)(now_ns - d->start_ns) : 0;
 }
 
 /*
@@ -81,9 +94,22 @@ static u64 rest_of(struct lull_duty *d, u64 now_ns)
 	return (f64)by_share > by_budget ? by_share : (u64)by_budget;
 }
 
+/*
+ * With windows as dense as CUPTI is slow to leave, all steps are alike, and cost seems to be none.
+ * Whoever makes no more steps is not waited for.
+ */
+static bool must_see(const struct lull_duty *d, u64 now_ns)
+{
+	return d->budget > 0 && d->outside.n && d->n_unseen &&
+	       (d->n_windows <= N_EXAMINED || d->n_unseen >= N_UNSEEN) &&
+	       now_ns < d->next_ns + LONGEST_LOOK_NS;
+}
+
 bool lull_duty_is_due(struct lull_duty *d, u64 now_ns)
 {
 	if (now_ns < d->next_ns)
+		return false;
+	if (!d->is_hurried && must_see(d, now_ns))
 		return false;
 	/* Some of the cost comes in after the window. */
 	if (d->is_hurried || rest_by_budget(d, now_ns) <= 0)
@@ -112,9 +138,17 @@ static u64 median_of(const struct lull_duty_steps *s)
 	return sorted[n / 2];
 }
 
-static void keep(struct lull_duty_steps *s, u64 dur_ns)
+/* True if that completes a group. */
+static bool keep(struct lull_duty_steps *s, u64 dur_ns)
 {
-	s->last_ns[s->n++ % LULL_DUTY_KEPT] = dur_ns;
+	s->group_ns += dur_ns;
+	s->n_group++;
+	if (s->group_ns < GROUP_NS && s->n)
+		return false;
+	s->last_ns[s->n++ % LULL_DUTY_KEPT] = s->group_ns / s->n_group;
+	s->group_ns = 0;
+	s->n_group = 0;
+	return true;
 }
 
 u64 lull_duty_usual_ns(const struct lull_duty *d)
@@ -122,20 +156,21 @@ u64 lull_duty_usual_ns(const struct lull_duty *d)
 	return median_of(&d->outside);
 }
 
-/* A step just before or after a window: what it took longer than usual is part of the cost. */
-static void beside(struct lull_duty *d, u64 dur_ns)
+/*
+ * A step just before or after a window: what it took longer than usual is part of the cost. Others
+ * were quicker than usual, by chance: without them noise would count as cost.
+ */
+static void beside(struct lull_duty *d, u64 dur_ns, u64 usual_ns)
 {
-	u64 usual_ns = lull_duty_usual_ns(d);
-
-	if (usual_ns && dur_ns > usual_ns)
-		d->beside_ns += dur_ns - usual_ns;
+	if (usual_ns)
+		d->beside_ns += (i64)(dur_ns - usual_ns);
 }
 
 void lull_duty_add(struct lull_duty *d, u64 dur_ns, bool is_outside)
 {
 	if (!is_outside) {
 		if (d->held_ns)
-			beside(d, d->held_ns);
+			beside(d, d->held_ns, lull_duty_usual_ns(d));
 		d->held_ns = 0;
 		keep(&d->inside, dur_ns);
 		d->count.n_steps++;
@@ -144,13 +179,14 @@ void lull_duty_add(struct lull_duty *d, u64 dur_ns, bool is_outside)
 	}
 	d->count.n_outside++;
 	d->count.outside_ns += dur_ns;
-	if (d->n_windows && d->n_after < N_AFTER) {
+	if (d->n_windows && (d->n_after < N_AFTER || d->after_ns < AFTER_NS)) {
 		d->n_after++;
-		beside(d, dur_ns);
+		d->after_ns += dur_ns;
+		beside(d, dur_ns, d->before_ns);
 		return;
 	}
-	if (d->held_ns)
-		keep(&d->outside, d->held_ns);
+	if (d->held_ns && keep(&d->outside, d->held_ns) && ++d->n_seen >= N_SEEN)
+		d->n_unseen = 0;
 	d->held_ns = dur_ns;
 }
 
@@ -168,10 +204,14 @@ void lull_duty_ended(struct lull_duty *d, u64 dur_ns, u64 now_ns, struct lull_du
 	u64 rest_ns, planned_ns;
 
 	d->recorded_ns += dur_ns;
-	d->cost_ns += cost_of(d, dur_ns) + d->beside_ns;
+	d->cost_ns += cost_of(d, dur_ns) + (d->beside_ns > 0 ? (u64)d->beside_ns : 0);
 	d->beside_ns = 0;
-	d->inside.n = 0;
+	d->inside = (struct lull_duty_steps){ 0 };
 	d->n_after = 0;
+	d->after_ns = 0;
+	d->before_ns = lull_duty_usual_ns(d);
+	d->n_seen = 0;
+	d->n_unseen++;
 	d->n_windows++;
 	d->is_hurried = false;
 	*to = d->count;

@@ -5,9 +5,11 @@
  *           each one the rest is planned from what was recorded so far: on average the share of
  *           recorded time is what was asked for.
  * Budget:   steps in windows are compared with steps outside of them, in the same run. What they
- *           take longer, and what the steps just before and after a window do (CUPTI comes and
- *           goes there), is the cost; the rest is as long as the budget needs. Of a program
- *           without steps a tenth of a window counts as its cost.
+ *           take longer, and what the step before a window and those of a second after it do
+ *           (CUPTI comes and goes there), is the cost; the rest is as long as the budget needs.
+ *           Short steps are compared by their mean over some time: the machine's noise is longer
+ *           than they are. Now and then a rest is long enough to see steps that no window has
+ *           touched. Of a program without steps a tenth of a window counts as its cost.
  * Threads:  the recorder's. No clock and no file is used here: tests give both.
  */
 #ifndef LULL_RECORD_LIVE_DUTY_H
@@ -19,12 +21,14 @@ struct lull_recording;
 struct lull_task;
 struct lull_wire_step;
 
-#define LULL_DUTY_KEPT 64 /* steps of which a median is taken */
+#define LULL_DUTY_KEPT 64 /* steps, or groups of short ones, of which a median is taken */
 
-/* The durations of the last steps. */
+/* The durations of the last steps; of short ones the mean of a group. */
 struct lull_duty_steps {
 	u64 n; /* ever */
 	u64 last_ns[LULL_DUTY_KEPT];
+	u64 group_ns; /* of the group that is not complete */
+	u32 n_group;
 };
 
 /* What there was between the end of a window and the end of the next. */
@@ -46,8 +50,12 @@ struct lull_duty {
 	const struct lull_task *task; /* whose steps are compared; the first that has some */
 	struct lull_duty_steps outside, inside;
 	u64 held_ns;		      /* the last step outside: the next one may be inside */
-	u64 beside_ns;		      /* what steps before and after windows took longer */
+	i64 beside_ns;		      /* what steps before and after windows took longer */
 	u32 n_after;		      /* steps outside since the last window */
+	u64 after_ns;		      /* and their time */
+	u64 before_ns;		      /* the usual step when that window ended */
+	u32 n_seen;		      /* steps or groups after that time */
+	u32 n_unseen;		      /* windows since there were enough of them */
 	struct lull_duty_count count; /* since the last window */
 	struct lull_duty_count total; /* before that */
 };

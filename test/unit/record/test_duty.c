@@ -135,6 +135,42 @@ static void the_budget_is_never_exceeded_for_long(void **state)
 	}
 }
 
+/* CUPTI may take as long to leave as windows are apart: all steps are slow then, and are alike. */
+static void a_budget_holds_where_cupti_is_slow_to_leave(void **state)
+{
+	static const u64 stays[] = { 0, 100 * MS, 400 * MS, 900 * MS };
+	const u64 slow = MS / 4, quick = MS / 5;
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(stays); i++) {
+		u64 now = S, slow_until = 0, cost_ns = 0;
+		struct lull_duty_count count;
+		struct lull_duty d;
+
+		lull_duty_init(&d, 0, 0.05, 11);
+		lull_duty_start(&d, now);
+		while (now < 600 * S) {
+			for (u64 end = now + 20 * MS; now < end;) {
+				u64 took = now < slow_until ? slow : quick;
+
+				lull_duty_add(&d, took, true);
+				cost_ns += took - quick;
+				now += took;
+			}
+			if (!lull_duty_is_due(&d, now))
+				continue;
+			for (u64 end = now + 200 * MS; now < end; now += slow) {
+				lull_duty_add(&d, slow, false);
+				cost_ns += slow - quick;
+			}
+			slow_until = now + stays[i];
+			lull_duty_ended(&d, 200 * MS, now, &count);
+		}
+		assert_true((f64)cost_ns <= 0.055 * 600 * (f64)S);
+		assert_true((f64)cost_ns > 0.02 * 600 * (f64)S);
+	}
+}
+
 /* A period of the program must not meet windows at the same phase again and again. */
 static void windows_are_not_in_step_with_the_program(void **state)
 {
@@ -240,6 +276,7 @@ int main(void)
 		cmocka_unit_test(times_never_run_backwards),
 		cmocka_unit_test(the_share_that_was_asked_for_is_recorded),
 		cmocka_unit_test(the_budget_is_never_exceeded_for_long),
+		cmocka_unit_test(a_budget_holds_where_cupti_is_slow_to_leave),
 		cmocka_unit_test(windows_are_not_in_step_with_the_program),
 		cmocka_unit_test(a_seed_gives_the_same_windows_again),
 		cmocka_unit_test(steps_beside_a_window_are_part_of_its_cost),
