@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Programs of PyTorch that make steps when they are told to, for twins.py.
 
-    twin_steps.py training|server|digits|chat
+    twin_steps.py training|server|server2|digits|chat
 
 Says "ready PID". Answers each line "WARM N SLOW_US" of the standard input with the nanoseconds of N steps, after WARM that
 do not count; each sleeps for SLOW_US. training: attach_train.py's model. server: a request goes through a queue to a thread
-that has the model, and its numbers back to the host. digits, chat: programs of test/corpus, the worst that launches limit.
+that has the model, and its numbers back to the host; in server2 the first thread calls CUDA, too. digits, chat: programs of test/corpus, the worst that launches limit.
 """
 import importlib.util
 import os
@@ -99,22 +99,25 @@ def place_threads():
 
 
 def main():
-    step = {"training": training, "server": server, "digits": digits, "chat": chat}[sys.argv[1]]()
+    programs = {"training": training, "server": server, "server2": server, "digits": digits, "chat": chat}
+    step = programs[sys.argv[1]]()
+    # A server has waited for its device when it answers.
+    synchronize = torch.cuda.synchronize if sys.argv[1] != "server" else bool
     for _ in range(30):
         step()
-    torch.cuda.synchronize()
+    synchronize()
     place_threads()
     print("ready", os.getpid(), flush=True)
     for line in sys.stdin:
         warm, n, slow_us = map(int, line.split())
         for i in range(warm + n):
             if i == warm:
-                torch.cuda.synchronize()
+                synchronize()
                 begin = time.perf_counter_ns()
             if slow_us:
                 time.sleep(slow_us / 1e6)
             step()
-        torch.cuda.synchronize()
+        synchronize()
         print(time.perf_counter_ns() - begin, flush=True)
 
 

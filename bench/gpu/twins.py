@@ -43,7 +43,7 @@ def program(o, name):
         return [loop, "-", "-", "1"], False
     if name.startswith("sim"):
         return [o.sim_loop] + name.split(":")[1:], False
-    return [sys.executable, STEPS_PY, name], name == "server"
+    return [sys.executable, STEPS_PY, name], name.startswith("server")
 
 
 class Twin:
@@ -258,8 +258,8 @@ def say_turns(during):
 
 
 def run_budget(o):
-    for name in o.programs.split(","):
-        a, b = start_pair(o, name)
+    started = [(name, start_pair(o, name)) for name in o.programs.split(",")]
+    for name, (a, b) in started:
         for t in (a, b):
             t.wait_for_pid()
         settle(a, b)
@@ -273,6 +273,9 @@ def run_budget(o):
             during += compare(a, b, 0.5, more_of_a=3)
         attach.finish(a)
         after = compare(a, b, o.phase)
+        # B uses the device in between, which is a cause of its own.
+        alone = Attach(o, a, name + "-alone", "-d", "%gs" % o.alone, "--budget", o.share, *o.words)
+        alone.finish(a)
         keep(o, name, [before, during, after])
         still = before + after
         print("%s with %s: a step of %.3f ms, %d a turn; status %d, %d" % (
@@ -282,7 +285,8 @@ def run_budget(o):
         say("during / before and after, the median turn", interval(of, ratios(during), ratios(still)))
         say("during / before and after, all time", interval(lambda d, s: mean_of(d) / mean_of(s), during, still))
         say("the same for before and after, all time", interval(lambda d, s: mean_of(d) / mean_of(s), after, before))
-        print("  first cause %s, of a full recording %s" % (first_cause(o.lull, attach.report), first_cause(o.lull, full.report)))
+        print("  first cause %s, without B %s, of a full recording %s" % tuple(
+            first_cause(o.lull, r.report)[:60] for r in (attach, alone, full)))
         say_turns(during)
         say_windows(o, attach.report)
 
@@ -340,16 +344,19 @@ def main():
     parser.add_argument("--pairs", type=int, default=2)
     parser.add_argument("--phase", type=float, default=5, help="seconds of a phase")
     parser.add_argument("--during", type=float, default=40, help="seconds of a recording with a budget")
+    parser.add_argument("--alone", type=float, default=8, help="seconds of one without the other twin, for the first cause")
     parser.add_argument("--times", type=int, default=2, help="how often lull attaches to each of the two")
     parser.add_argument("--share", default="5%")
     parser.add_argument("--words", nargs="*", default=[], help="more options of lull attach")
+    parser.add_argument("--cpus", help="as it printed them the last time: it takes seconds to find quiet ones")
     parser.add_argument("--sim-loop", help="twin_loop, for programs sim and sim:nosteps")
     o = parser.parse_args()
     os.makedirs(o.out, exist_ok=True)
     sys.path.insert(0, HERE)
     from cpus import apart, quiet_cpus
     cpus = sorted(os.sched_getaffinity(0), reverse=True)
-    o.cpus = apart(quiet_cpus()) or (cpus if len(cpus) > 1 else [])
+    o.cpus = json.loads(o.cpus) if o.cpus else apart(quiet_cpus()) or (cpus if len(cpus) > 1 else [])
+    print("CPUs, the twins' first: %s" % json.dumps(o.cpus, separators=(",", ":")), flush=True)
     if o.cpus:
         os.sched_setaffinity(0, o.cpus[1:])
     o.programs = o.programs or {"afterwards": "cuda,training,server", "budget": "digits,chat", "hour": "sim"}[o.what]

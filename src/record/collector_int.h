@@ -67,6 +67,7 @@ struct lull_collector {
 		bool is_timed; /* we end it, not a step */
 		u32 n_begun;   /* of those that control->capture_began counts, seen */
 		u64 wanted_ns, begin_ns;
+		u64 n_events; /* of the report, when it began */
 	} window;
 
 	struct lull_flight flight;
@@ -108,6 +109,8 @@ void lull_feed_agents_scan(struct lull_collector *c);
 void lull_feed_agents(struct lull_collector *c);
 /* Take those that died out of the present round of steps; true if there were any. */
 bool lull_feed_agents_leave_round(struct lull_collector *c);
+/* Whether a process that is alive records the activity of a device. */
+bool lull_feed_agents_have_cuda(const struct lull_collector *c);
 /* Wake what sleeps in agents with CUDA: a recording has begun or ended. */
 void lull_feed_agents_wake(struct lull_collector *c);
 /*

@@ -9,7 +9,8 @@
  *           (CUPTI comes and goes there), is the cost; the rest is as long as the budget needs.
  *           Short steps are compared by their mean over some time: the machine's noise is longer
  *           than they are. Now and then a rest is long enough to see steps that no window has
- *           touched. Of a program without steps a tenth of a window counts as its cost.
+ *           touched. Of a program without steps so much is assumed: a tenth of a window, or a
+ *           microsecond for each event and a tenth of a second for CUPTI to come and go.
  * Threads:  the recorder's. No clock and no file is used here: tests give both.
  */
 #ifndef LULL_RECORD_LIVE_DUTY_H
@@ -53,6 +54,7 @@ struct lull_duty {
 	i64 beside_ns;		      /* what steps before and after windows took longer */
 	u32 n_after;		      /* steps outside since the last window */
 	u64 after_ns;		      /* and their time */
+	u64 assumed_ns;		      /* cost of the window if it has no steps; 0: not known */
 	u64 before_ns;		      /* the usual step when that window ended */
 	u32 n_seen;		      /* steps or groups after that time */
 	u32 n_unseen;		      /* windows since there were enough of them */
@@ -82,6 +84,9 @@ void lull_duty_step(struct lull_duty *d, struct lull_recording *r, struct lull_t
 
 /* The same, once it is known which step that is. */
 void lull_duty_add(struct lull_duty *d, u64 dur_ns, bool is_outside);
+
+/* The same for what the window had, before it ends: events, and work of a device. */
+void lull_duty_had(struct lull_duty *d, u64 n_events, bool has_device);
 
 /* The usual step outside of windows, 0 if none is known. */
 u64 lull_duty_usual_ns(const struct lull_duty *d);

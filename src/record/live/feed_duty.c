@@ -68,6 +68,7 @@ static void open_window(struct lull_collector *c, bool is_timed)
 	lull_axis_open(&c->axis, c->window.begin_ns);
 	control->left_out_ns =
 		c->window.begin_ns - c->begin_ns - lull_axis_ns(&c->axis, c->window.begin_ns);
+	c->window.n_events = c->recording.n_events;
 	c->next_usage_ns = 0;
 	lull_feed_perf_resume(c, c->window.begin_ns);
 }
@@ -147,6 +148,8 @@ static void end_window(struct lull_collector *c, u64 now_ns)
 						   atomic_load(&c->session.control->stop_counter)));
 	w = lull_vec_get(&c->axis.windows, c->axis.windows.n - 1);
 	lull_recording_close_open(&c->recording, w->end_ns);
+	lull_duty_had(&c->duty, c->recording.n_events - c->window.n_events,
+		      lull_feed_agents_have_cuda(c));
 	lull_duty_ended(&c->duty, w->end_ns - w->begin_ns, now_ns, &count);
 	add_row(c, &count);
 	c->window.state = LULL_WINDOW_REST;

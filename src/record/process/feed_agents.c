@@ -433,7 +433,7 @@ static bool has_cuda(const struct lull_process *p)
 	return p->file && atomic_load(&p->file->head->has_cuda) && !has_died(p);
 }
 
-static bool is_any_with_cuda(const struct lull_collector *c)
+bool lull_feed_agents_have_cuda(const struct lull_collector *c)
 {
 	struct lull_process **all = c->tree.processes.at;
 
@@ -483,7 +483,7 @@ static void ask(struct lull_collector *c, int n_tries)
 bool lull_feed_agents_flush(struct lull_collector *c)
 {
 	/* Before it is asked: it may have answered by the time we look. */
-	bool is_any = is_any_with_cuda(c);
+	bool is_any = lull_feed_agents_have_cuda(c);
 
 	ask(c, FLUSH_TRIES);
 	return is_any;

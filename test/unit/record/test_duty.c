@@ -252,6 +252,25 @@ static void a_window_without_steps_costs_a_tenth(void **state)
 	assert_true(d.next_ns >= 6 * S);
 }
 
+static void a_window_without_steps_costs_what_its_events_do(void **state)
+{
+	struct lull_duty_count count;
+	struct lull_duty d;
+
+	(void)state;
+	lull_duty_init(&d, 0, 0.01, 5);
+	lull_duty_start(&d, S);
+	lull_duty_had(&d, 1000, false);
+	lull_duty_ended(&d, 500 * MS, 2 * S, &count);
+	assert_int_equal(d.cost_ns, 50 * MS);
+	lull_duty_had(&d, 200000, true);
+	lull_duty_ended(&d, 500 * MS, 10 * S, &count);
+	assert_int_equal(d.cost_ns, 50 * MS + 300 * MS);
+	/* What was is not assumed again. */
+	lull_duty_ended(&d, 500 * MS, 50 * S, &count);
+	assert_int_equal(d.cost_ns, 350 * MS + 50 * MS);
+}
+
 static void a_slow_step_asks_for_a_window_at_once(void **state)
 {
 	struct lull_duty_count count;
@@ -281,6 +300,7 @@ int main(void)
 		cmocka_unit_test(a_seed_gives_the_same_windows_again),
 		cmocka_unit_test(steps_beside_a_window_are_part_of_its_cost),
 		cmocka_unit_test(a_window_without_steps_costs_a_tenth),
+		cmocka_unit_test(a_window_without_steps_costs_what_its_events_do),
 		cmocka_unit_test(a_slow_step_asks_for_a_window_at_once),
 	};
 
