@@ -70,6 +70,7 @@ PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-
 TEST_PACKAGES = curl libcmocka-dev libbz2-dev patch musl-tools python3 python3-pip python3-torch python3-uvicorn python3-fastapi python3-flask python3-aiohttp python3-hypercorn python3-grpcio python3-pandas zsh fish sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm)
 NATIVE := $(shell uname -m)
+MACHINE := $(shell $(CC) -dumpmachine)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
 # The other architecture is tested with its compiler and an emulator.
@@ -85,12 +86,17 @@ DIST_PACKAGES := lintian liblzma-dev libbz2-dev $(FOREIGN_COMPILER) $(FOREIGN_LI
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reader_dims.o $(BUILD)/src/report/piles.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
-AGENT_SRC := $(wildcard src/agent/*/*.c)
+# What each start and each fork runs is linked first, next to what the loader reads: fewer pages are touched.
+AGENT_FIRST := $(patsubst %,src/agent/core/%.c,agent modules loaded arena source ring source_process process_exec real process_env)
+AGENT_SRC := $(AGENT_FIRST) $(filter-out $(AGENT_FIRST),$(wildcard src/agent/*/*.c))
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/calls/lib_thunks.o
 # Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.
 # No fortification, no inline functions of libc: its headers would turn the names we define into others, or define them.
-AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
-	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -D__NO_INLINE__ -fno-stack-protector
+# Without -fno-plt where the linker cannot take it back for the agent's own functions: each would have a pointer, which the
+# loader relocates at the start of every process.
+AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec $(if $(filter x86_64%,$(MACHINE)),-fno-plt) -O2 \
+	-fno-omit-frame-pointer -fasynchronous-unwind-tables -fdata-sections -U_FORTIFY_SOURCE -D__NO_INLINE__ \
+	-fno-stack-protector
 
 # What a build that was interrupted left half done is made again.
 .DELETE_ON_ERROR:
@@ -144,7 +150,7 @@ $(BUILD)/liblull-read.so: $(LIB) src/api/read.map
 $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 	@echo "  LINK  $@"
 	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=$(BUILD)/agent.map -Wl,-z,relro,-z,now,-z,nodelete \
-		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
+		-Wl,-z,noseparate-code,--sort-section=name -o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
 
 # What `lull try` preloads to change calls of CUDA, built like the agent.
 MEND_OBJ := $(patsubst %.c,$(BUILD)/pic/%.o,$(wildcard src/mend/*.c))

@@ -154,13 +154,17 @@ static inline enum lull_kernel_class lull_kernel_class_of(const char *name)
 {
 	static const struct {
 		u8 class, fit, last_part;
-		const char *word;
+		char word[29]; /* no pointer: see agent/core/real.c */
 	} words[] = {
 #define KERNEL_WORD(class, fit, part, word) \
 	{ LULL_KERNEL_##class, LULL_FIT_##fit, LULL_PART_##part, word },
 #include "wire/kernel_words.def"
 #undef KERNEL_WORD
 	};
+#define KERNEL_WORD(class, fit, part, text) \
+	_Static_assert(sizeof(text) <= sizeof(words[0].word), "it fits, with its end");
+#include "wire/kernel_words.def"
+#undef KERNEL_WORD
 	struct lull_text_part parts[LULL_N_PARTS];
 
 	lull_kernel_name_parts(name, parts);

@@ -48,7 +48,7 @@ static struct {
  * Names that must never be watched: they come back more than once or not at all, look at who called
  * them, or have a calling convention of their own.
  */
-static const char *const untouchable[] = {
+static const char untouchable[][24] = {
 	"setjmp",
 	"_setjmp",
 	"sigsetjmp",

@@ -20,39 +20,36 @@
 #include "agent/core/loaded.h"
 #include "base/hash.h"
 
-/* A function that is wrapped. */
-struct wrapped {
-	const char *name;
-	void **real;
-	u64 wrapper; /* 0 until it was looked up */
-};
-
 /* Only here: the environment of a program that lull has started says where the agent is. */
 static char *(*real_getenv)(const char *name) = getenv;
 
-#define OSCALL(ix, kind, nest, type, name, params, args, worth) \
-	{ #name, (void **)&lull_real.name, 0 },
-#define HOOK(type, name, params, args) { #name, (void **)&lull_real.name, 0 },
-static struct wrapped wrapped[] = {
-#include "agent/core/hooks.def"
-#include "wire/osrt.def"
-	{ "getenv", (void **)&real_getenv, (u64)lull_late_getenv },
-};
-#undef OSCALL
-#undef HOOK
+/* Functions of lull_real by their number, and this one. */
+#define GETENV	  LULL_N_REAL
+#define N_WRAPPED (LULL_N_REAL + 1)
+
+static const char *name_of(u32 ix)
+{
+	return ix == GETENV ? "getenv" : lull_real_name(ix);
+}
+
+static u64 real_of(u32 ix)
+{
+	return ix == GETENV ? (u64)real_getenv : (u64)*lull_real_slot(ix);
+}
 
 /* Those that tell of timers of ours, which nobody has here, or would be told another parent. */
-static const char *const unused[] = { "sigaction",   "signal",	      "ssignal",   "bsd_signal",
-				      "sysv_signal", "__sysv_signal", "setitimer", "getppid" };
+static const char unused[][16] = { "sigaction",	  "signal",	   "ssignal",	"bsd_signal",
+				   "sysv_signal", "__sysv_signal", "setitimer", "getppid" };
 
 /* By the hash of their name; files have 100,000 entries with other names. */
 #define N_PLACES 1024u
 
 static struct {
 	bool is_looked_up;
-	u16 places[N_PLACES]; /* index + 1 */
-	u64 n_adds;	      /* files that the loader had loaded at the last look */
-	const void *own;      /* program headers of the agent */
+	u16 places[N_PLACES];	 /* index + 1 */
+	u64 wrappers[N_WRAPPED]; /* 0 until it was looked up */
+	u64 n_adds;		 /* files that the loader had loaded at the last look */
+	const void *own;	 /* program headers of the agent */
 } late;
 
 static u32 place_of(const char *name)
@@ -60,15 +57,16 @@ static u32 place_of(const char *name)
 	return (u32)(lull_hash(name, strlen(name)) % N_PLACES);
 }
 
-static struct wrapped *find(const char *name)
+/* The number of the function; N_WRAPPED if it is not wrapped. */
+static u32 find(const char *name)
 {
 	for (u32 at = place_of(name); late.places[at]; at = (at + 1) % N_PLACES) {
-		struct wrapped *w = &wrapped[late.places[at] - 1];
+		u32 ix = late.places[at] - 1u;
 
-		if (strcmp(w->name, name) == 0)
-			return w;
+		if (strcmp(name_of(ix), name) == 0)
+			return ix;
 	}
-	return NULL;
+	return N_WRAPPED;
 }
 
 static bool is_unused(const char *name)
@@ -87,14 +85,14 @@ static int look_up(struct dl_phdr_info *file, size_t size, void *arg)
 	if (!lull_loaded_contains(file, (u64)look_up))
 		return 0;
 	late.own = file->dlpi_phdr;
-	for (u32 i = 0; i < LULL_COUNT_OF(wrapped); i++) {
-		const ElfW(Sym) *symbol = lull_loaded_symbol(file, wrapped[i].name);
-		u32 at = place_of(wrapped[i].name);
+	for (u32 i = 0; i < N_WRAPPED; i++) {
+		const ElfW(Sym) *symbol = lull_loaded_symbol(file, name_of(i));
+		u32 at = place_of(name_of(i));
 
-		if ((!symbol && !wrapped[i].wrapper) || is_unused(wrapped[i].name))
+		if ((!symbol && i != GETENV) || is_unused(name_of(i)))
 			continue;
-		if (symbol)
-			wrapped[i].wrapper = file->dlpi_addr + symbol->st_value;
+		late.wrappers[i] =
+			symbol ? file->dlpi_addr + symbol->st_value : (u64)lull_late_getenv;
 		while (late.places[at])
 			at = (at + 1) % N_PLACES;
 		late.places[at] = (u16)(i + 1);
@@ -112,22 +110,22 @@ static bool is_sure(const char *name)
 
 static u64 wrapper_for(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	const struct wrapped *w = find(name);
+	u32 ix = find(name);
+	u64 wrapper = ix < N_WRAPPED ? late.wrappers[ix] : 0;
 
-	if (!w || !w->wrapper)
-		return 0;
-	return present == w->wrapper || present == (u64)*w->real ||
-			       (is_sure(name) && lull_loaded_contains(file, present))
-		       ? w->wrapper
+	return wrapper && (present == wrapper || present == real_of(ix) ||
+			   (is_sure(name) && lull_loaded_contains(file, present)))
+		       ? wrapper
 		       : 0;
 }
 
 static u64 real_for(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	const struct wrapped *w = find(name);
+	u32 ix = find(name);
 
 	(void)file;
-	return w && w->wrapper && present == w->wrapper ? (u64)*w->real : 0;
+	return ix < N_WRAPPED && late.wrappers[ix] && present == late.wrappers[ix] ? real_of(ix)
+										   : 0;
 }
 
 /* The C library itself, the loader and the agent. */

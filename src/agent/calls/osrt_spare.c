@@ -24,7 +24,8 @@
 /* Names of files begin so. */
 static const char *const drivers[] = { "libcuda.so", "libcudart.so", "libcupti.so", "libcublas" };
 
-static u64 n_adds; /* files that the loader had loaded at the last look; under its lock */
+static LULL_EARLY u64
+	n_adds; /* files that the loader had loaded at the last look; under its lock */
 
 /* What the wrapper of this name wraps; 0 if that is not known. */
 static u64 real_of(u64 addr)

@@ -32,15 +32,25 @@ enum { /* FLAGS in mpi.def */
 
 enum { P2P = 1, COLLECTIVE = 2, REQUEST = 3, ONE_SIDED = 4, FILES = 5, OTHER = 6 };
 
+#define NAME_BYTES 36u
+#define ARGS_BYTES 16u
+
+/* No pointers: the loader would have to relocate each at the start of every process. */
 #define MPI(name, kind, args, flags) { "MPI_" #name, args, kind, flags },
 static const struct spec {
-	const char *name;
-	const char *args;
+	char name[NAME_BYTES];
+	char args[ARGS_BYTES];
 	u16 kind;
 	u16 flags;
 } specs[] = {
 #include "agent/calls/mpi.def"
 };
+#undef MPI
+
+#define MPI(name, kind, args, flags)                                                     \
+	_Static_assert(sizeof("MPI_" #name) <= NAME_BYTES && sizeof(args) <= ARGS_BYTES, \
+		       "they fit, with their ends");
+#include "agent/calls/mpi.def"
 #undef MPI
 
 #define LARGE 0x8000u /* lull_lib_hook.spec: the variant with _c, whose counts have 64 bits */

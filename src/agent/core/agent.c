@@ -8,6 +8,7 @@
 
 #include "agent/core/loaded.h"
 #include "agent/core/process.h"
+#include "agent/core/real.h"
 #include "agent/core/ring.h"
 #include "agent/core/source.h"
 #include "agent/core/sys.h"
@@ -37,16 +38,17 @@ struct lull_agent lull_agent = { .control = &no_control };
 
 #define SESSION_PATH_MAX 512
 
-static char *const *first_argv; /* while the constructor runs: what the program is given */
-static char session_path[SESSION_PATH_MAX];
-static char image_path[SESSION_PATH_MAX + 64];
+static LULL_EARLY char *const
+	*first_argv; /* while the constructor runs: what the program is given */
+static LULL_EARLY char session_path[SESSION_PATH_MAX];
+static LULL_EARLY char image_path[SESSION_PATH_MAX + 64];
 
 /*
  * Where control page and image of an attached process lie (late.c). They are never unmapped, but
  * covered with empty memory: a thread may be in the middle of an event. Those of the next time come
  * to the same place.
  */
-static struct {
+static LULL_EARLY struct {
 	void *control, *image;
 	size_t image_bytes;
 } late;
@@ -299,6 +301,8 @@ static bool map_live(void)
 	if (!at || lull_sys_advise(at, size_bytes, MADV_WIPEONFORK) != 0)
 		return false;
 	lull_agent.live = (struct lull_agent_live *)at;
+	/* A page that is written first is not made twice. */
+	atomic_store(&lull_agent.live->state, LULL_AGENT_OFF);
 	lull_agent.threads = (struct lull_thread *)(at + LIVE_BYTES);
 	lull_agent.n_slots = n_slots;
 	return true;
@@ -522,6 +526,14 @@ static bool put_off(void)
 	return true;
 }
 
+/* What most children call at once is looked up here, once, and not by each of them. */
+static void on_fork(void)
+{
+	lull_loaded_before_fork();
+	lull_real_find((void **)&lull_real.execve);
+	lull_real_find((void **)&lull_real._exit);
+}
+
 static void on_forked_child(void)
 {
 	int saved = errno;
@@ -549,10 +561,12 @@ out:
 static struct lull_control *map_control(void)
 {
 	char path[SESSION_PATH_MAX + 16];
+	size_t len = strlen(session_path);
 	struct lull_control *control;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/control", session_path);
+	memcpy(path, session_path, len);
+	memcpy(path + len, "/control", 9);
 	fd = lull_sys_open(path, O_RDWR, 0);
 	if (fd < 0)
 		return NULL;
@@ -576,7 +590,7 @@ static bool make_live(void)
 	if (!map_live())
 		return false;
 	lull_ring_init();
-	pthread_atfork(lull_loaded_before_fork, NULL, on_forked_child);
+	pthread_atfork(on_fork, NULL, on_forked_child);
 	on_exit(on_exit_status, NULL);
 	return true;
 }

@@ -18,6 +18,14 @@
 
 struct lull_thread;
 
+/*
+ * On variables that each start writes: they come together, in the page after the data that the
+ * loader has relocated (the Makefile sorts sections by name). Each page that is written costs a
+ * short process a microsecond or two, and its parent's fork something, too.
+ */
+#define LULL_EARLY	 __attribute__((section(".bss.0early")))
+#define LULL_EARLY_LARGE __attribute__((section(".bss.0large"))) /* only its beginning is */
+
 /* What must not survive a fork; lives in memory the kernel wipes in the child. */
 struct lull_agent_live {
 	_Atomic u32 state; /* enum lull_agent_state */

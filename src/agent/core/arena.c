@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "agent/core/agent.h"
 #include "agent/core/sys.h"
 
 /* Room for about a million registered names of 40 bytes; only address space until it is used. */
@@ -10,7 +11,7 @@
 /* Where address space is limited, the part of the limit that it takes. */
 #define ARENA_SHARE 64
 
-static struct {
+static LULL_EARLY struct {
 	_Atomic(u8 *) base;
 	size_t size_bytes; /* the same for all who race for it */
 	_Atomic size_t used_bytes;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "agent/core/agent.h"
+
 /* glibc 2.32 and later: false once the process has had a second thread. */
 extern char __libc_single_threaded __attribute__((weak));
 
@@ -10,7 +12,7 @@ extern char __libc_single_threaded __attribute__((weak));
  * If another thread of the parent had that, whoever walks in the child waits for ever. Once the
  * child has loaded a file, the lock is known to be free: loading takes it, too.
  */
-static struct {
+static LULL_EARLY struct {
 	bool was_alone;		     /* the parent had one thread */
 	const struct link_map *last; /* the last file when the child began; NULL: no doubt */
 } forked;

@@ -31,23 +31,37 @@ struct module {
 
 /*
  * Files by their start address, open addressing. A program with more libraries than this has the
- * last of them reported with each walk, which is only wasteful.
+ * last of them reported with each walk, which is only wasteful. Most programs are short and have
+ * few: they do with the first places, in a page that is written anyway.
  */
 #define N_KNOWN 2048u
+#define N_FIRST 64u
 
-static struct {
+static LULL_EARLY struct {
 	u64 n_adds, n_subs; /* loads and unloads the loader had done at the last walk */
 	u32 n_walks;	    /* with the one that is on */
-	struct module *known[N_KNOWN];
+	u32 n_used;	    /* places that are taken */
+	bool is_large;
+	struct module *first[N_FIRST];
 } modules;
+
+static struct module *all_known[N_KNOWN]; /* once it is large */
+
+static struct module **places(u32 *n)
+{
+	*n = modules.is_large ? N_KNOWN : N_FIRST;
+	return modules.is_large ? all_known : modules.first;
+}
 
 /* Where the file of this start address belongs; NULL if there is no room. */
 static struct module **place_of(u64 start_addr)
 {
-	struct module **gone = NULL;
+	struct module **gone = NULL, **known;
+	u32 n;
 
-	for (u32 i = 0; i < N_KNOWN; i++) {
-		struct module **at = &modules.known[((start_addr >> 12) + i) % N_KNOWN];
+	known = places(&n);
+	for (u32 i = 0; i < n; i++) {
+		struct module **at = &known[((start_addr >> 12) + i) % n];
 
 		if (*at && (*at)->start_addr == start_addr)
 			return at;
@@ -57,6 +71,17 @@ static struct module **place_of(u64 start_addr)
 			gone = at;
 	}
 	return gone;
+}
+
+/* Before the first places are full, go on with all of them. */
+static void make_room(void)
+{
+	if (modules.is_large || modules.n_used < N_FIRST / 2)
+		return;
+	modules.is_large = true;
+	for (u32 i = 0; i < N_FIRST; i++)
+		if (modules.first[i])
+			*place_of(modules.first[i]->start_addr) = modules.first[i];
 }
 
 static bool is_same(const struct module *a, const struct module *b, const u8 *id, const char *path)
@@ -69,10 +94,12 @@ static bool is_same(const struct module *a, const struct module *b, const u8 *id
 /* Keep the file; false if the walk before this one met it, too. */
 static bool is_news(const struct module *found, const u8 *id, const char *path)
 {
-	struct module **at = place_of(found->start_addr);
 	u32 n_bytes = found->id_len + found->path_len;
-	struct module *m = at ? *at : NULL;
+	struct module **at, *m;
 
+	make_room();
+	at = place_of(found->start_addr);
+	m = at ? *at : NULL;
 	if (m && is_same(m, found, id, path)) {
 		bool is_back = m->seen + 1 != modules.n_walks;
 
@@ -96,6 +123,7 @@ static bool is_news(const struct module *found, const u8 *id, const char *path)
 	m->path_len = found->path_len;
 	memcpy(m->bytes, id, m->id_len);
 	memcpy(m->bytes + m->id_len, path, m->path_len);
+	modules.n_used += !*at;
 	*at = m;
 	return true;
 }
@@ -205,8 +233,12 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 
 void lull_modules_repeat(void)
 {
-	for (u32 i = 0; i < N_KNOWN; i++) {
-		const struct module *m = modules.known[i];
+	struct module **known;
+	u32 n;
+
+	known = places(&n);
+	for (u32 i = 0; i < n; i++) {
+		const struct module *m = known[i];
 
 		/* The fork may have interrupted a walk that has not met all of them yet. */
 		if (m && m->seen + 1 >= modules.n_walks)

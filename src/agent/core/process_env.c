@@ -32,7 +32,7 @@ static const struct {
 
 _Static_assert(LULL_COUNT_OF(vars) == LULL_N_CHILD_VARS, "process_env.h counts them, too");
 
-static struct {
+static LULL_EARLY_LARGE struct {
 	char *entry[LULL_N_CHILD_VARS]; /* "NAME=value" in bytes[], NULL = was not set */
 	const char *agent;		/* value of LULL_AGENT, inside its entry */
 	char bytes[KEPT_BYTES];

@@ -30,7 +30,7 @@ static long missing(void)
  * first called, also in a signal handler. To ask dlsym() for all of them at the start would take a
  * tenth of the time that a short program lives.
  */
-static struct {
+static LULL_EARLY struct {
 	u32 n;
 	bool is_more; /* too many: all were looked up at the start */
 	struct lull_loaded_names files[32];
@@ -78,16 +78,20 @@ static void find(void **slot, const char *name)
 
 #define OSCALL(ix, kind, nest, type, name, params, args, worth) HOOK(type, name, params, args)
 
-/* What each pointer begins at. */
-#define HOOK(type, name, params, args)                 \
-	static type first_##name params                \
-	{                                              \
-		find((void **)&lull_real.name, #name); \
-		return lull_real.name args;            \
+/* What each pointer begins at; in a section of their own, which tells them from functions. */
+#define HOOK(type, name, params, args)                                         \
+	__attribute__((section("lull_first"))) static type first_##name params \
+	{                                                                      \
+		find((void **)&lull_real.name, #name);                         \
+		return lull_real.name args;                                    \
 	}
 #include "agent/core/hooks.def"
 #include "wire/osrt.def"
 #undef HOOK
+
+/* The linker's names of where the section begins and ends. */
+extern const char __start_lull_first[] __attribute__((visibility("hidden")));
+extern const char __stop_lull_first[] __attribute__((visibility("hidden")));
 
 /* The stub of a variadic function has its fixed parameters only: same registers, another type. */
 #define HOOK(type, name, params, args) .name = (__typeof__(name) *)(void *)first_##name,
@@ -97,16 +101,32 @@ struct lull_real lull_real = {
 };
 #undef HOOK
 
-#define HOOK(type, name, params, args) { (void **)&lull_real.name, #name, (void *)first_##name },
-static const struct {
-	void **slot;
-	const char *name;
-	void *first;
-} table[] = {
+/*
+ * In the order of the pointers. Not pointers themselves: the loader would have to relocate each,
+ * and copy the pages they are in, at the start of every process.
+ */
+#define HOOK(type, name, params, args) #name,
+static const char names[LULL_N_REAL][LULL_REAL_NAME_BYTES] = {
 #include "agent/core/hooks.def"
 #include "wire/osrt.def"
 };
 #undef HOOK
+
+#define HOOK(type, name, params, args) \
+	_Static_assert(sizeof(#name) <= LULL_REAL_NAME_BYTES, "the name fits, with its end");
+#include "agent/core/hooks.def"
+#include "wire/osrt.def"
+#undef HOOK
+
+const char *lull_real_name(u32 ix)
+{
+	return names[ix];
+}
+
+void **lull_real_slot(u32 ix)
+{
+	return (void **)&lull_real + ix;
+}
 
 static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 {
@@ -124,14 +144,15 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 
 void lull_real_find(void **slot)
 {
-	for (size_t i = 0; i < LULL_COUNT_OF(table); i++)
-		if (table[i].slot == slot && *slot == table[i].first)
-			find(slot, table[i].name);
+	const char *at = *slot;
+
+	if (at >= __start_lull_first && at < __stop_lull_first)
+		find(slot, names[slot - (void **)&lull_real]);
 }
 
 void lull_real_find_all(void)
 {
-	static bool is_done;
+	static LULL_EARLY bool is_done;
 	bool is_after = false;
 
 	if (is_done) /* in a forked child */
@@ -143,6 +164,6 @@ void lull_real_find_all(void)
 		lull_real_find((void **)&lull_real.syscall);
 		return;
 	}
-	for (size_t i = 0; i < LULL_COUNT_OF(table); i++)
-		find(table[i].slot, table[i].name);
+	for (u32 i = 0; i < LULL_N_REAL; i++)
+		find(lull_real_slot(i), names[i]);
 }

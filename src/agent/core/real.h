@@ -86,6 +86,14 @@ struct lull_real {
 
 extern struct lull_real lull_real __attribute__((visibility("hidden")));
 
+/* All of them are pointers: each has a number. */
+#define LULL_N_REAL	     ((u32)(sizeof(struct lull_real) / sizeof(void *)))
+#define LULL_REAL_NAME_BYTES 32u
+
+/* The name of the function of this number, and its pointer in lull_real. */
+const char *lull_real_name(u32 ix);
+void **lull_real_slot(u32 ix);
+
 /*
  * Once the process has all files that it starts with: learn where functions are. Not legal in a
  * signal handler. What is looked up later is found without the loader.

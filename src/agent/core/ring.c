@@ -6,7 +6,7 @@
 #include "agent/core/sys.h"
 
 /* Of the first chunk of a thread: two pages of the usual size hold what a short thread has. */
-#define SHORT_BYTES 8192u
+#define SHORT_BYTES 4096u
 
 __thread struct lull_thread *lull_self;
 
@@ -14,8 +14,8 @@ __thread struct lull_thread *lull_self;
 static __thread bool is_attaching;
 
 /* The key whose destructor tells that a thread has ended; made once, by the constructor. */
-static pthread_key_t end_key;
-static bool has_end_key;
+static LULL_EARLY pthread_key_t end_key;
+static LULL_EARLY bool has_end_key;
 
 /*
  * The thread that each block belongs to, 0 = nobody. Where the agent comes and leaves and comes

@@ -15,7 +15,7 @@ static const struct {
 };
 
 /* Those that are on. Written before main and in forked children, when there is one thread. */
-static struct {
+static LULL_EARLY struct {
 	u32 n;
 	const struct lull_source *at[LULL_COUNT_OF(sources)];
 } on;
@@ -24,8 +24,8 @@ static struct {
  * A thread that has loaded a file lets sources put their functions into it. None may do so once
  * sources have taken them out again.
  */
-static _Atomic i32 n_loading;
-static _Atomic u32 is_leaving;
+static LULL_EARLY _Atomic i32 n_loading;
+static LULL_EARLY _Atomic u32 is_leaving;
 
 /* How long it is waited for; a forked child may have a number of threads that it does not have. */
 #define LOADING_TRIES 1000 /* of 1 ms */

@@ -30,11 +30,14 @@
 #define N_CBIDS 2048u
 
 /* Calls whose name after "cuda" or "cu" begins so are recorded, and those that mean something. */
-static const char *const wanted[] = {
+static const char wanted[][32] = {
 #define CALL(stem) #stem,
 #include "agent/cuda/cuda_calls.def"
 #undef CALL
 };
+#define CALL(stem) _Static_assert(sizeof(#stem) <= sizeof(wanted[0]), "it fits, with its end");
+#include "agent/cuda/cuda_calls.def"
+#undef CALL
 
 /* Calls that mean something beyond themselves. */
 enum {

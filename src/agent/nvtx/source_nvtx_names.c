@@ -16,9 +16,9 @@
 #define N_DOMAINS 1024u
 
 static struct {
-	_Atomic(struct lull_nvtx_string *) strings[N_BUCKETS];
-	_Atomic(struct lull_nvtx_domain *) domains[N_DOMAINS]; /* entry i has index i + 1 */
 	struct lull_nvtx_domain default_domain;
+	_Atomic(struct lull_nvtx_domain *) domains[N_DOMAINS]; /* entry i has index i + 1 */
+	_Atomic(struct lull_nvtx_string *) strings[N_BUCKETS];
 } names;
 
 /* UTF-8 of one character in `to`, which has room for 4; the number of bytes. */

@@ -26,7 +26,7 @@
  */
 #define SAME_WAIT_US 100u
 
-static struct {
+static LULL_EARLY struct {
 	u64 start_addr;
 	_Atomic u64 size_bytes; /* 0: there is no Python, or nobody asked */
 	bool is_on;
