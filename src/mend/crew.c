@@ -42,11 +42,14 @@ static struct {
 
 static void copy_share(unsigned hand)
 {
-	size_t share = crew.bytes / crew.n_needed, first = share * hand;
-	size_t end = hand + 1 == crew.n_needed ? crew.bytes : first + share;
+	size_t share, first, end;
 
-	if (hand < crew.n_needed)
-		memcpy(crew.to + first, crew.from + first, end - first);
+	if (hand >= crew.n_needed)
+		return;
+	share = crew.bytes / crew.n_needed;
+	first = share * hand;
+	end = hand + 1 == crew.n_needed ? crew.bytes : first + share;
+	memcpy(crew.to + first, crew.from + first, end - first);
 }
 
 /* The number of the round after this one, once it has started. */

@@ -187,7 +187,7 @@ py_object *lull_py_request_end(py_object *self, py_object *const *args, i64 n_ar
 	if (n_args == 2 && lull_has_recording()) {
 		how = lull_py_text(args[1]);
 		lull_request_mark(LULL_REQUEST_ENDED, lull_py_number(args[0]), &how);
-		lull_request_work(NULL, NULL, 0);
+		lull_request_work(&(struct lull_text){ 0 }, NULL, 0);
 	}
 	return lull_py_none();
 }
