@@ -16,6 +16,7 @@
 /* What was seen of a thread while the cause held, or of a group of them. */
 struct runner {
 	u64 n;	     /* samples, or ns on a CPU */
+	u64 ran_ns;  /* on a CPU, beside samples */
 	u32 stack;   /* of a sample */
 	u32 lane;    /* of a group: its first thread */
 	u32 n_lanes; /* of a group: threads that were seen */
@@ -78,25 +79,25 @@ static u64 shared_ns(const struct lull_subject *s, enum lull_cause_ix cause, u64
 	return sum;
 }
 
-/* For how long each thread of the process ran while the cause held. */
-static void add_up(const struct lull_subject *s, enum lull_cause_ix cause, struct runner *all)
+/* For how long each thread ran while the cause held; false if that was not recorded. */
+static bool add_up(const struct lull_subject *s, enum lull_cause_ix cause, struct runner *all)
 {
-	size_t n;
-	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n);
+	bool has_any = false;
 	struct lull_sched_cols cols;
+	size_t n;
 	struct lull_cursor c;
 
 	lull_cursor_init(&c, s->reader, LULL_TABLE_sched, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		has_any = true;
 		for (size_t i = 0; i < n; i++) {
-			u32 lane = cols.lane[i];
 			u64 end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
 
-			if (lane && lanes[lane - 1].process == s->process)
-				all[lane].n += shared_ns(s, cause, cols.start_ns[i], end_ns);
+			all[cols.lane[i]].ran_ns += shared_ns(s, cause, cols.start_ns[i], end_ns);
 		}
 	}
 	lull_cursor_release(&c);
+	return has_any;
 }
 
 /* What the threads of a group have in common: process, name, and the function they were seen in. */
@@ -130,6 +131,7 @@ static struct runner most(const struct lull_subject *s, const struct runner *all
 			groups[n++] = (struct runner){ .stack = all[i].stack, .lane = i };
 		}
 		groups[*ix].n += all[i].n;
+		groups[*ix].ran_ns += all[i].ran_ns;
 		groups[*ix].n_lanes++;
 		if (groups[*ix].n > best.n)
 			best = groups[*ix];
@@ -137,6 +139,12 @@ static struct runner most(const struct lull_subject *s, const struct runner *all
 	lull_map_release(&known);
 	free(groups);
 	return best;
+}
+
+/* A thread that hardly ran is not the one that is waited for. */
+static bool is_worth_telling(const struct lull_subject *s, const struct lull_finding *f, u64 ran_ns)
+{
+	return (f64)ran_ns >= LULL_T(line_share) * (f64)s->cost_ns[f->cause];
 }
 
 bool lull_show_producer(struct lull_why *why, struct lull_finding *f)
@@ -147,15 +155,20 @@ bool lull_show_producer(struct lull_why *why, struct lull_finding *f)
 	const struct lull_process_row *processes =
 		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
 	struct runner *all = lull_alloc(n_lanes + 1, sizeof(*all)), best;
+	bool has_ran;
 	const struct lull_lane_row *lane;
 	struct lull_location at;
 	char place[160];
 
 	count_python(s, f->cause, all);
 	count_native(s, f->cause, all);
+	has_ran = add_up(s, f->cause, all);
 	best = most(s, all);
 	free(all);
 	if (!best.n || (f64)best.n < LULL_T(producer_samples))
+		return false;
+	/* Python's samples are also of threads that wake up for a moment now and then. */
+	if (has_ran && !is_worth_telling(s, f, best.ran_ns))
 		return false;
 	lane = &lanes[best.lane - 1];
 	at = lull_location_find(s, LULL_NONE, best.stack);
@@ -179,10 +192,11 @@ bool lull_show_runner(struct lull_why *why, struct lull_finding *f)
 	const char *name;
 
 	add_up(s, f->cause, all);
+	for (u32 i = 1; i <= n_lanes; i++)
+		all[i].n = lanes[i - 1].process == s->process ? all[i].ran_ns : 0;
 	best = most(s, all);
 	free(all);
-	/* A thread that hardly ran is not the one that is waited for. */
-	if ((f64)best.n < LULL_T(line_share) * (f64)s->cost_ns[f->cause])
+	if (!is_worth_telling(s, f, best.n))
 		return false;
 	name = lull_reader_string(s->reader, lanes[best.lane - 1].name, NULL);
 	ran = lull_why_time((f64)best.n / lull_why_n_steps(why));
