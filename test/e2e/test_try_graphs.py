@@ -53,9 +53,11 @@ torch.cuda.get_rng_state = lambda device: torch.get_rng_state()
 torch.cuda.set_rng_state = set_rng_state
 n_replays = n_updates = n_losses = 0
 
-# Tensors of a memory: the first word of what holds it, after its functions.
-torch._C._storage_Use_Count = lambda place: ctypes.c_size_t.from_address(place + 8).value
-torch.Tensor.untyped_storage = lambda tensor: tensor.storage()._storage
+# Before PyTorch 2. Tensors of a memory: the first word of what holds it, after its functions.
+if not hasattr(torch._C, "_storage_Use_Count"):
+    torch._C._storage_Use_Count = lambda place: ctypes.c_size_t.from_address(place + 8).value
+if not hasattr(torch.Tensor, "untyped_storage"):
+    torch.Tensor.untyped_storage = lambda tensor: tensor.storage()._storage
 
 # What the backward pass of a node gives gradients to.
 def leaves(node, seen):
@@ -135,7 +137,7 @@ n_engine = 0
 # As in PyTorch 2: functions of the module that are called by their names.
 def _engine_run_backward(*args, **kwargs):
     global n_engine
-    n_engine += 1
+    n_engine += kwargs["accumulate_grad"]  # not for grad(), which graphs are made of here
     return torch.autograd.Variable._execution_engine.run_backward(*args, **kwargs)
 
 make_grads = torch.autograd._make_grads
