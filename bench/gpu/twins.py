@@ -28,6 +28,8 @@ import sys
 import threading
 import time
 
+from attach import first_cause
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TURN_S = 0.04
 BLOCK = 10  # neighbouring pairs that are drawn together
@@ -175,15 +177,6 @@ class Attach:
             sys.exit("twins.py: lull attach: %s" % self.said[-600:])
         found = re.search(r"stopped for ([\d.]+ \w+)", self.said)
         return found.group(1) if found else "?"
-
-
-def first_cause(lull, report):
-    done = subprocess.run([lull, "why", "--format", "json", report], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        return "?"
-    return answer.get("first") or str(answer.get("cannot_tell") or "nothing")
 
 
 def start_pair(o, name):

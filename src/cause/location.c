@@ -153,6 +153,35 @@ void lull_location_free_inlined(char **own, struct lull_reader *r)
 
 /* ---- what a stack says ---- */
 
+/* A walk over the frames of a stack, from the inside. */
+struct walk {
+	const struct lull_stack_row *stacks;
+	const struct lull_frame_row *frames;
+	u32 stack; /* the next one */
+	u32 depth;
+};
+
+static struct walk walk_from(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+
+	return (struct walk){ .stacks = lull_reader_dim(r, LULL_TABLE_stack, &n),
+			      .frames = lull_reader_dim(r, LULL_TABLE_frame, &n),
+			      .stack = stack };
+}
+
+/* The number of the next frame, 0 after the last. */
+static u32 next_frame(struct walk *w)
+{
+	u32 frame = 0;
+
+	for (; w->stack && !frame && w->depth < MAX_FRAMES; w->depth++) {
+		frame = w->stacks[w->stack - 1].frame;
+		w->stack = w->stacks[w->stack - 1].parent;
+	}
+	return frame;
+}
+
 /* How far a stack has been looked at, from the inside. */
 struct look {
 	struct lull_reader *reader;
@@ -200,21 +229,14 @@ static u32 frame_bits(struct look *l, const struct lull_frame_row *frame)
 
 u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 {
-	size_t n;
-	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
-	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	struct walk w = walk_from(r, stack);
 	struct look l = { .reader = r };
-	u32 bits = 0;
+	u32 bits = 0, frame;
 
-	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
-		u32 frame = stacks[stack - 1].frame;
+	while ((frame = next_frame(&w))) {
+		const struct lull_frame_row *f = &w.frames[frame - 1];
 
-		stack = stacks[stack - 1].parent;
-		if (!frame)
-			continue;
-		bits |= frames[frame - 1].kind == LULL_FRAME_PYTHON
-				? python_bits(&l, &frames[frame - 1])
-				: frame_bits(&l, &frames[frame - 1]);
+		bits |= f->kind == LULL_FRAME_PYTHON ? python_bits(&l, f) : frame_bits(&l, f);
 	}
 	/* Whoever writes looks up pages and blocks, as whoever reads does. */
 	return bits & LULL_IN_WRITE ? bits & ~(u32)LULL_IN_FILE : bits;
@@ -222,39 +244,26 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 
 bool lull_location_is_update(struct lull_reader *r, u32 stack)
 {
-	size_t n;
-	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
-	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	struct walk w = walk_from(r, stack);
+	u32 frame = next_frame(&w);
 
-	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
-		u32 frame = stacks[stack - 1].frame;
-
-		stack = stacks[stack - 1].parent;
-		if (frame && frames[frame - 1].kind == LULL_FRAME_PYTHON)
-			return lull_file_bits(lull_reader_string(r, frames[frame - 1].file, NULL)) &
-			       LULL_IN_OPTIMIZER;
-	}
-	return false;
+	while (frame && w.frames[frame - 1].kind != LULL_FRAME_PYTHON)
+		frame = next_frame(&w);
+	return frame && lull_file_bits(lull_reader_string(r, w.frames[frame - 1].file, NULL)) &
+				LULL_IN_OPTIMIZER;
 }
 
 /* The innermost frame that is the program's own, else the innermost of Python, else 0. */
 static u32 own_frame(struct lull_reader *r, u32 stack)
 {
-	size_t n;
-	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
-	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
-	u32 best = 0;
+	struct walk w = walk_from(r, stack);
+	u32 best = 0, frame;
 
-	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
-		u32 frame = stacks[stack - 1].frame;
-		const struct lull_frame_row *f = &frames[frame ? frame - 1 : 0];
-		const char *file, *function;
+	while ((frame = next_frame(&w))) {
+		const struct lull_frame_row *f = &w.frames[frame - 1];
+		const char *file = lull_reader_string(r, f->file, NULL);
+		const char *function = lull_reader_string(r, f->function, NULL);
 
-		stack = stacks[stack - 1].parent;
-		if (!frame)
-			continue;
-		file = lull_reader_string(r, f->file, NULL);
-		function = lull_reader_string(r, f->function, NULL);
 		if (f->kind != LULL_FRAME_PYTHON) {
 			if (lull_doing_is_own(function, file, module_of(r, f)))
 				return frame;
@@ -383,18 +392,12 @@ void lull_location_format(const struct lull_location *at, char *to, size_t cap_b
 
 bool lull_location_has_module(struct lull_reader *r, u32 stack, const char *part)
 {
-	size_t n;
-	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
-	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	struct walk w = walk_from(r, stack);
+	u32 frame = next_frame(&w);
 
-	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
-		u32 frame = stacks[stack - 1].frame;
-
-		stack = stacks[stack - 1].parent;
-		if (frame && strstr(module_of(r, &frames[frame - 1]), part))
-			return true;
-	}
-	return false;
+	while (frame && !strstr(module_of(r, &w.frames[frame - 1]), part))
+		frame = next_frame(&w);
+	return frame;
 }
 
 bool lull_location_is_interpreter(struct lull_reader *r, u32 stack)

@@ -100,30 +100,37 @@ void lull_show_samples(struct lull_why *why, struct lull_finding *f)
 	lull_vec_release(&functions);
 }
 
-bool lull_samples_interpreted(const struct lull_subject *s, enum lull_cause_ix cause)
+/* Native samples while the cause held, and those of them in the interpreter or in a module. */
+struct share {
+	u64 n, n_inside;
+};
+
+static struct share share_of(const struct lull_subject *s, enum lull_cause_ix cause,
+			     const char *module)
 {
 	const struct lull_host_sample *at = s->host.samples.at;
-	u64 n = 0, n_inside = 0;
+	struct share found = { 0 };
 
 	for (size_t i = 0; i < s->host.samples.n; i++) {
 		if (at[i].is_python || !is_during(s, cause, at[i].at_ns))
 			continue;
-		n++;
-		n_inside += lull_location_is_interpreter(s->reader, at[i].stack);
+		found.n++;
+		found.n_inside += module ? lull_location_has_module(s->reader, at[i].stack, module)
+					 : lull_location_is_interpreter(s->reader, at[i].stack);
 	}
-	return n >= LULL_TN(update_samples) && n_inside * 2 > n;
+	return found;
+}
+
+bool lull_samples_interpreted(const struct lull_subject *s, enum lull_cause_ix cause)
+{
+	struct share found = share_of(s, cause, NULL);
+
+	return found.n >= LULL_TN(update_samples) && found.n_inside * 2 > found.n;
 }
 
 bool lull_samples_of(const struct lull_subject *s, enum lull_cause_ix cause, const char *part)
 {
-	const struct lull_host_sample *at = s->host.samples.at;
-	u64 n = 0, n_inside = 0;
+	struct share found = share_of(s, cause, part);
 
-	for (size_t i = 0; i < s->host.samples.n; i++) {
-		if (at[i].is_python || !is_during(s, cause, at[i].at_ns))
-			continue;
-		n++;
-		n_inside += lull_location_has_module(s->reader, at[i].stack, part);
-	}
-	return n_inside * 2 > n;
+	return found.n_inside * 2 > found.n;
 }
