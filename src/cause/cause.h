@@ -135,8 +135,9 @@ struct lull_cause {
 	const char *fix; /* one thing to try, in any program */
 	const char *fix_torch; /* the same in a program that uses PyTorch; NULL: no other words */
 	const char *fix_more;  /* if it waits for others: prove() takes it; NULL: as above */
-	const char *assumes;   /* what the prediction takes for granted; NULL if nothing */
-	const char *nowhere;   /* what is said where no place is known; NULL: that nothing is */
+	const char *fix_more_torch; /* the same in a program that uses PyTorch */
+	const char *assumes;	    /* what the prediction takes for granted; NULL if nothing */
+	const char *nowhere; /* what is said where no place is known; NULL: that nothing is */
 	enum lull_cause_kind kind;
 	enum lull_family family;
 	enum lull_among_ranks ranks;

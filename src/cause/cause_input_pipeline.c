@@ -200,12 +200,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	if (!processes[why->lead->process - 1].has_agent)
 		return;
 	if (waits)
-		lull_advise_others(f);
-	if (waits && !lull_subject_is_python(why->lead))
-		snprintf(f->advice.fix, sizeof(f->advice.fix),
-			 "let more threads or processes prepare batches, or make each item "
-			 "cheaper: decode less, decode on the device, cache, read from faster "
-			 "storage");
+		lull_advise_others(why, f);
 	/* Threads that live for less than the time between two samples have none. */
 	if (waits && (lull_show_producer(why, f) || lull_show_runner(why, f)))
 		return;
@@ -240,9 +235,11 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "device computes, and copy it with cudaMemcpyAsync()",
 	.fix_torch = "a DataLoader with workers (num_workers) and pin_memory=True, and "
 		     ".to(device, non_blocking=True)",
-	.fix_more = "let more threads or processes prepare batches (with a DataLoader: "
-		    "num_workers), or make each item cheaper: decode less, decode on the "
-		    "GPU (NVIDIA DALI), cache, read from faster storage",
+	.fix_more = "let more threads or processes prepare batches, or make each item cheaper: "
+		    "decode less, decode on the device, cache, read from faster storage",
+	.fix_more_torch = "let more workers prepare batches (num_workers of a DataLoader), or make "
+			  "each item cheaper: decode less, decode on the GPU (NVIDIA DALI), cache, "
+			  "read from faster storage",
 	.assumes = "one worker has a CPU to itself",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_DATA,

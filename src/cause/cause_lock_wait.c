@@ -69,7 +69,7 @@ static bool is_for_result(const struct lull_subject *s)
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (is_for_result(why->lead))
-		lull_advise_others(f);
+		lull_advise_others(why, f);
 	if (!lull_show_producer(why, f))
 		lull_show_runner(why, f);
 }

@@ -100,7 +100,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 		  are_others ? ": other programs or a CPU limit take the rest" : "");
 	/* Fewer threads of its own would not help. */
 	if (are_others)
-		lull_advise_others(f);
+		lull_advise_others(why, f);
 }
 
 const struct lull_cause lull_cause_os_scheduling = {

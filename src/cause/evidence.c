@@ -377,9 +377,13 @@ static void advise(const struct lull_why *why, struct lull_finding *f)
 	name_it(f->advice.fix, sizeof(f->advice.fix), "PROGRAM", lull_why_command(why));
 }
 
-void lull_advise_others(struct lull_finding *f)
+void lull_advise_others(const struct lull_why *why, struct lull_finding *f)
 {
-	snprintf(f->advice.fix, sizeof(f->advice.fix), "%s", lull_causes[f->cause]->fix_more);
+	const struct lull_cause *cause = lull_causes[f->cause];
+	bool is_torch = lull_subject_is_torch(why->lead) && cause->fix_more_torch;
+
+	snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
+		 is_torch ? cause->fix_more_torch : cause->fix_more);
 }
 
 void lull_why_evidence(struct lull_why *why)

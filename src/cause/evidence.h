@@ -49,7 +49,7 @@ bool lull_samples_interpreted(const struct lull_subject *s, enum lull_cause_ix c
 bool lull_samples_of(const struct lull_subject *s, enum lull_cause_ix cause, const char *part);
 
 /* Advise what others have to do (fix_more of the cause), instead of the thread. */
-void lull_advise_others(struct lull_finding *f);
+void lull_advise_others(const struct lull_why *why, struct lull_finding *f);
 
 /* Whether the thread waits where the finding has most of its time, rather than works. */
 bool lull_finding_waits(const struct lull_why *why, const struct lull_finding *f);

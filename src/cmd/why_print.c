@@ -489,6 +489,10 @@ void lull_why_print_causes(FILE *to)
 			fputs("\nIf it waits for others: ", to);
 			lull_term_wrap(to, cause->fix_more, 24, PAGE_WIDTH);
 		}
+		if (cause->fix_more_torch) {
+			fputs("\nWith PyTorch: ", to);
+			lull_term_wrap(to, cause->fix_more_torch, 14, PAGE_WIDTH);
+		}
 		fputc('\n', to);
 	}
 	lull_why_print_opportunity_kinds(to);
