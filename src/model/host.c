@@ -240,14 +240,17 @@ static u32 oscall_bits(struct loader *l, const struct lull_descriptors *d,
 	if ((bits & LULL_IN_EVENTS) && !cols->ret[i])
 		return LULL_IN_SLEEP;
 	if ((bits & (LULL_IN_READ | LULL_IN_SOCKET)) && !(bits & LULL_IN_FILE))
-		bits |= lull_descriptor_bits(
+		use = lull_descriptor_bits(
 			d, &(struct lull_descriptor_call){
 				   .name = lull_reader_string(l->reader, cols->name[i], NULL),
 				   .row = row,
 				   .arg = cols->arg[i],
 				   .ret = cols->ret[i],
 				   .lane = cols->lane[i] });
-	return bits;
+	/* To a process of the recording: no network. */
+	if (use & LULL_IN_QUEUE)
+		bits &= ~(u32)LULL_IN_SOCKET;
+	return bits | use;
 }
 
 static void load_oscalls(struct loader *l)
