@@ -385,6 +385,22 @@ static void walk(struct work *w, const struct idle *idle, u32 chain, u64 from_ns
 	}
 }
 
+/*
+ * What holds back work that this call started: the rest of its graph, or a whole graph right before
+ * it of which nothing was recorded; else it is not known.
+ */
+static enum lull_blind held_back(const struct lull_subject *s, u32 node_ix)
+{
+	const struct lull_node *nodes = s->chain.nodes;
+	u32 i = node_ix, first = s->chain.first[nodes[node_ix].chain];
+
+	do {
+		if (strstr(lull_reader_string(s->reader, nodes[i].name, NULL), "GraphLaunch"))
+			return LULL_BLIND_GRAPH;
+	} while (i-- > first && nodes[i].unit == LULL_NONE);
+	return LULL_BLIND_DEVICE;
+}
+
 static void pay_blind(struct work *w, const struct idle *idle, struct lull_claim *c,
 		      enum lull_blind blind)
 {
@@ -422,7 +438,7 @@ static void pay_latency(struct work *w, const struct idle *idle, u32 node_ix, u6
 		c.from_ns = c.to_ns;
 		c.to_ns = to_ns;
 		c.place = LULL_PLACE_DEVICE;
-		pay_blind(w, idle, &c, LULL_BLIND_DEVICE);
+		pay_blind(w, idle, &c, held_back(w->s, node_ix));
 	}
 }
 
@@ -448,7 +464,7 @@ static void pay_idle(struct work *w, const struct lull_split_piece *piece)
 	node = &s->chain.nodes[node_ix];
 	if (node->end_ns <= piece->from_ns) {
 		c.place = LULL_PLACE_DEVICE;
-		pay_blind(w, &idle, &c, LULL_BLIND_DEVICE);
+		pay_blind(w, &idle, &c, held_back(s, node_ix));
 		return;
 	}
 	idle.drained_by = drained_by(w, node->chain, piece->from_ns);

@@ -32,6 +32,7 @@ struct lull_why;     /* cause/why.h */
 #define LULL_NEED_RANKS	     32u  /* the other ranks of the job */
 #define LULL_NEED_COUNTERS   64u  /* clocks, power */
 #define LULL_NEED_COLLECTIVE 128u /* kernels of collectives */
+#define LULL_NEED_GRAPHS     512u /* each kernel of CUDA graphs */
 #define LULL_NEED_OS	     256u /* calls of the C library: what a thread waits in */
 
 /* Where a piece of time lies. */
@@ -131,6 +132,7 @@ struct lull_cause {
 	const char *title;	   /* a phrase */
 	const char *because;	   /* ends the sentence "The GPU does not compute ... because" */
 	const char *because_waits; /* the same if the thread waits, unknown for what; or NULL */
+	const char *because_once;  /* the same where no steps are known; NULL: no other words */
 	const char *why; /* for lull-causes(7): mechanism, thresholds and their origin, limits */
 	const char *fix; /* one thing to try, in any program */
 	const char *fix_torch; /* the same in a program that uses PyTorch; NULL: no other words */

@@ -26,6 +26,7 @@ const struct lull_cause lull_cause_allocator = {
 	.id = "allocator",
 	.title = "device memory is allocated and freed inside the loop",
 	.because = "device memory is allocated and freed inside the loop",
+	.because_once = "device memory is allocated and freed",
 	.why = "On the machine where we measured it, cudaFree takes about 60 us and waits until "
 	       "the device is idle; cudaMalloc takes about 100 us. A caching allocator that is "
 	       "warmed up makes no such calls. They return with empty_cache(), with changing "

@@ -148,6 +148,7 @@ const struct lull_cause lull_cause_host_sync = {
 	.title = "the host waits for the device in the middle of a step",
 	.because =
 		"the host waits for the device in the middle of the step, and its queue runs empty",
+	.because_once = "the host waits for the device, and its queue runs empty",
 	.why = "When the host waits for a result (.item(), .cpu(), print(loss), nonzero, boolean "
 	       "indexing, cudaStreamSynchronize), it launches nothing. When it continues, the "
 	       "device's queue is empty, and the next launch has to reach the device first. "

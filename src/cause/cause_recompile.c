@@ -139,6 +139,7 @@ const struct lull_cause lull_cause_recompile = {
 	.id = "recompile",
 	.title = "device code is compiled again in the middle of the loop",
 	.because = "device code is compiled again in the middle of the loop",
+	.because_once = "device code is compiled",
 	.why = "torch.compile and Triton compile a function again when a shape, a type or a value "
 	       "that they took for constant changes; cuDNN does so for attention and while it "
 	       "searches for the fastest convolution; programs with NVRTC do so when they ask "

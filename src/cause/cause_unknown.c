@@ -21,9 +21,11 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	static const char *const texts[LULL_N_BLINDS] = {
 		"work without a CUDA call in the recording",
 		("work held back on the device by something not recorded: an event of another "
-		 "stream, another process or rank"),
+		 "stream, kernels, another process or rank"),
 		"the thread did something that was not recorded: record samples or ranges",
 		"stalls, too few to judge: record more steps",
+		("before and between kernels of CUDA graphs that were launched long before; other "
+		 "kernels of these graphs seem to be missing: record each node"),
 	};
 	const struct lull_subject *s = why->lead;
 

@@ -233,6 +233,8 @@ static bool can_predict(struct lull_why *why)
 			 lull_why_time(why->replay.measured_ns).text, why->replay.error * 100);
 	else if (lull_why_linked(why->lead) < LULL_T(linked))
 		no = "the CUDA calls of too much work are not in the recording";
+	else if (lull_why_blind_share(why) > LULL_T(blind))
+		no = "most of the time without compute is not explained";
 	if (no)
 		snprintf(why->no_prediction, sizeof(why->no_prediction), "%s", no);
 	return !*why->no_prediction;

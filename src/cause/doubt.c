@@ -17,7 +17,7 @@
 
 /* ---- parts of it ---- */
 
-static f64 blind_share(const struct lull_why *why)
+f64 lull_why_blind_share(const struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
 	u64 waste_ns = s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE];
@@ -95,7 +95,7 @@ void lull_why_trust(const struct lull_why *why, struct lull_finding *f)
 	f->confidence = 0;
 	if (f->worth_ns <= 0)
 		return;
-	f->confidence = common(why) * (1 - blind_share(why)) *
+	f->confidence = common(why) * (1 - lull_why_blind_share(why)) *
 			(cause->trust ? cause->trust(why->lead) : 1) * f->worth_ns /
 			(f->worth_ns + (next ? next->worth_ns : 0)) *
 			fmin(1, f->worth_ns / (LULL_T(gain_sure) * why->free_ns));
@@ -127,9 +127,11 @@ const char *lull_why_because(const struct lull_why *why, const struct lull_findi
 static const char *const blinds[LULL_N_BLINDS] = {
 	"work whose CUDA call is not in the recording",
 	("work that was launched but held back on the device by something not in the recording (an "
-	 "event of another stream, another process or rank)"),
+	 "event of another stream, kernels that were not recorded, another process or rank)"),
 	"code of the launching thread that was not recorded",
 	"irregular stalls, too few to judge",
+	("before and between kernels of CUDA graphs that were launched long before: the recording "
+	 "seems to lack other kernels of these graphs"),
 };
 
 static const char skewed[] = "work starts on the device before the calls that launch it: the "
@@ -137,7 +139,7 @@ static const char skewed[] = "work starts on the device before the calls that la
 
 /* What would tell: LULL_NEED_...; 0 is more steps. */
 static const u32 blind_needs[LULL_N_BLINDS] = { LULL_NEED_CALLS, LULL_NEED_RANKS, LULL_NEED_HOST,
-						LULL_NEED_SCHED };
+						LULL_NEED_SCHED, LULL_NEED_GRAPHS };
 
 static enum lull_blind largest_blind(const struct lull_subject *s)
 {
@@ -150,7 +152,7 @@ static enum lull_blind largest_blind(const struct lull_subject *s)
 
 bool lull_why_cannot_see(struct lull_why *why)
 {
-	f64 share = blind_share(why);
+	f64 share = lull_why_blind_share(why);
 
 	if (why->has_skew)
 		lull_why_cannot(why, "%s.", skewed);
@@ -174,9 +176,9 @@ static bool doubt_all(struct lull_why *why, u32 *needs)
 		*needs = LULL_NEED_CALLS;
 	} else if (why->has_skew) {
 		snprintf(why->unsure, cap, "%s", skewed);
-	} else if (blind_share(why) > LULL_T(blind)) {
+	} else if (lull_why_blind_share(why) > LULL_T(blind)) {
 		snprintf(why->unsure, cap, "%.0f %% of the time without compute is %s",
-			 blind_share(why) * 100, blinds[largest_blind(s)]);
+			 lull_why_blind_share(why) * 100, blinds[largest_blind(s)]);
 		*needs = blind_needs[largest_blind(s)];
 	} else {
 		return false;

@@ -56,17 +56,16 @@ static const char *table_of(const struct lull_why *why, const struct lull_where 
 }
 
 /* What can be said where no range, function or operator is known. */
-static const char *where_without_place(const struct lull_why *why, const struct lull_where *where)
+static const char *where_without_place(const struct lull_subject *s, const struct lull_where *where)
 {
 	const struct lull_cause *cause = lull_causes[where->cause];
 
 	if (cause->names_unit)
-		return lull_units_name(&why->lead->units.at[where->unit], why->reader);
+		return lull_units_name(&s->units.at[where->unit], s->reader);
 	if (cause->nowhere)
 		return cause->nowhere;
 	/* Something was seen, but not what it is called. */
-	if (why->lead->host.has_samples ||
-	    why->lead->unseen_ns[where->cause] * 2 <= why->lead->cost_ns[where->cause])
+	if (s->host.has_samples || s->unseen_ns[where->cause] * 2 <= s->cost_ns[where->cause])
 		return "between CUDA calls, in something without a name";
 	return "between CUDA calls; nothing was recorded there";
 }
@@ -85,26 +84,27 @@ static const char *lane_name(const struct lull_subject *s, u32 lane)
 	return lull_reader_string(s->reader, lanes[lane - 1].name, NULL);
 }
 
-/* "cudaStreamSynchronize, train.py:41  step in logging": what and where. */
-static void describe(const struct lull_why *why, const struct lull_where *where, char *to,
-		     size_t cap)
+void lull_why_describe(const struct lull_subject *s, const struct lull_where *where, char *to,
+		       size_t cap)
 {
-	const struct lull_subject *s = why->lead;
 	struct lull_location at = lull_location_find(s, where->event, where->stack);
 	const struct lull_node *node =
 		where->node == LULL_NONE ? NULL : &s->chain.nodes[where->node];
-	bool is_call =
-		node && node->kind != LULL_KIND_OF_LAUNCH && where->from_ns >= node->begin_ns;
+	bool is_call = node && where->from_ns >= node->begin_ns;
 	char place[200];
 	size_t len = 0;
 
 	lull_location_format(&at, place, sizeof(place));
+	/* A launch is told by what is around it, if anything is. */
+	if (is_call && node->kind == LULL_KIND_OF_LAUNCH)
+		is_call = !*place && !lull_causes[where->cause]->names_unit &&
+			  !lull_causes[where->cause]->nowhere;
 	if (is_call)
 		len = (size_t)snprintf(to, cap, "%s%s",
 				       lull_reader_string(s->reader, node->name, NULL),
 				       *place ? ", " : "");
 	else if (!*place)
-		len = (size_t)snprintf(to, cap, "%s", where_without_place(why, where));
+		len = (size_t)snprintf(to, cap, "%s", where_without_place(s, where));
 	if (len < cap)
 		len += (size_t)snprintf(to + len, cap - len, "%s", place);
 	if (!*place && node && node->lane != main_lane(s) && *lane_name(s, node->lane) && len < cap)
@@ -140,7 +140,7 @@ static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, stru
 
 		if (wheres[i].cause != cause)
 			continue;
-		describe(why, &wheres[i], what, sizeof(what));
+		lull_why_describe(why->lead, &wheres[i], what, sizeof(what));
 		while (k < n && strcmp(spots[k].what, what) != 0)
 			k++;
 		if (k == MAX_SPOTS)

@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "cause/thresholds.h"
 
 /* The last question of the loop that begins at `first`; calls that say nothing may lie between. */
@@ -97,4 +99,62 @@ void lull_subject_mark(struct lull_subject *s)
 			mark_small(s, i, next);
 		}
 	}
+}
+
+/* ---- start-up ---- */
+
+/* Calls that may start something up; the others wait, or take as long as their data. */
+static bool may_start_up(const struct lull_node *node)
+{
+	return node->kind == LULL_KIND_OF_LAUNCH || node->kind == LULL_KIND_OF_ALLOC ||
+	       node->kind == LULL_KIND_OF_MODULE || node->kind == LULL_KIND_OF_OTHER;
+}
+
+static u64 dur_of(const struct lull_node *node)
+{
+	return node->end_ns - node->begin_ns;
+}
+
+/* How long calls of this name usually take. */
+static u64 usual_ns(const struct lull_chain *c, u32 name)
+{
+	u64 *durs = lull_alloc(c->n + 1, sizeof(*durs)), usual;
+	size_t n = 0;
+
+	for (u32 i = 0; i < c->n; i++) {
+		if (c->nodes[i].name == name)
+			durs[n++] = dur_of(&c->nodes[i]);
+	}
+	lull_sort_u64(durs, n);
+	/* Of two the shorter had nothing to start up; what is called once happens once. */
+	usual = n == 1 ? 0 : durs[(n - 1) / 2];
+	free(durs);
+	return usual;
+}
+
+void lull_subject_mark_start_up(struct lull_subject *s)
+{
+	const struct lull_chain *c = &s->chain;
+	struct lull_map names; /* of calls, to 1 + the index in usual */
+	struct lull_vec usual; /* u64 */
+
+	lull_map_init(&names);
+	lull_vec_init(&usual, sizeof(u64));
+	for (u32 i = 0; i < c->n; i++) {
+		const struct lull_node *node = &c->nodes[i];
+		u32 *ix;
+
+		if (!may_start_up(node) || dur_of(node) < LULL_TN(start_up_ns))
+			continue;
+		ix = lull_map_add(&names, node->name, NULL);
+		if (!*ix) {
+			*(u64 *)lull_vec_push(&usual) = usual_ns(c, node->name);
+			*ix = (u32)usual.n;
+		}
+		if ((f64)dur_of(node) >=
+		    LULL_T(start_up_times) * (f64)((u64 *)usual.at)[*ix - 1])
+			s->marks[i] |= LULL_MARK_START_UP;
+	}
+	lull_map_release(&names);
+	lull_vec_release(&usual);
 }

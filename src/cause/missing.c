@@ -51,6 +51,14 @@ static bool lacks_ranks(const struct lull_why *why)
 	return why->lead->collective_ns && why->n_subjects < 2;
 }
 
+static bool lacks_graphs(const struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+
+	return 2 * s->blind_ns[LULL_BLIND_GRAPH] >
+	       s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE];
+}
+
 static const struct source {
 	u32 need; /* LULL_NEED_... */
 	const char *what;
@@ -67,6 +75,7 @@ static const struct source {
 	{ LULL_NEED_COUNTERS, "clocks and power", "--gpu-metrics=nvml ", lacks_counters },
 	{ LULL_NEED_RANKS, "the other ranks", "--trace=cuda,nvtx,osrt,python-gil,nccl ",
 	  lacks_ranks },
+	{ LULL_NEED_GRAPHS, "kernels of CUDA graphs", "--cuda-graph-trace=node ", lacks_graphs },
 };
 
 /* " (needed for gil)": the causes that cannot do without it, if they are few. */

@@ -25,6 +25,7 @@ enum lull_blind {
 	LULL_BLIND_DEVICE,     /* launched, device empty, still not begun */
 	LULL_BLIND_UNRECORDED, /* the thread did something nobody saw */
 	LULL_BLIND_STALL,      /* now and then much longer than usual */
+	LULL_BLIND_GRAPH,      /* as DEVICE, and the work is of a CUDA graph */
 	LULL_N_BLINDS,
 };
 

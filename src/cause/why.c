@@ -87,8 +87,7 @@ static bool has_skew(const struct lull_subject *s, struct lull_reader *r)
 	return (f64)n > LULL_T(skewed) * (f64)s->chain.n_units_linked;
 }
 
-/* Whether steps that do not count have work. */
-static bool has_warm_up(const struct lull_subject *s)
+bool lull_why_has_warm_up(const struct lull_subject *s)
 {
 	for (u32 i = 0; i < s->units.n; i++)
 		if (s->units.at[i].round < s->rounds.first_steady)
@@ -114,9 +113,10 @@ static void check(struct lull_why *why)
 		lull_why_cannot(why, "only one step: the first one is warm-up and proves nothing. "
 				     "Record at least 3 steps.");
 	else if (!why->lead->window_ns)
-		lull_why_cannot(why, has_warm_up(s) ? "only the warm-up has GPU work, and proves "
-						      "nothing. Record at least 3 steps."
-						    : "the steps contain no GPU work.");
+		lull_why_cannot(why, lull_why_has_warm_up(s)
+					     ? "only the warm-up has GPU work, and proves "
+					       "nothing. Record at least 3 steps."
+					     : "the steps contain no GPU work.");
 }
 
 /* ---- numbers of the steps ---- */
@@ -259,7 +259,7 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 
 	memset(why, 0, sizeof(*why));
 	why->reader = r;
-	why->first = -1;
+	why->first = why->guessed = -1;
 	why->path = o.path;
 	why->is_simulated = is_simulated(r);
 	why->window = lull_window_of(r);

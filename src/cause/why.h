@@ -87,7 +87,8 @@ struct lull_why {
 	char settle[512];	  /* and the command that would tell */
 	char settle_how[80];	  /* what to mind there; "" if nothing */
 	char cannot[512];	  /* why there is no answer; "" if there is one */
-	char guess[640];	  /* then: what most of the time goes to; "" if nobody knows */
+	char guess[640];	  /* then: what most of the time goes to; "" if there is no work */
+	int guessed;		  /* its cause, with unsure and settle; or -1 */
 	char no_prediction[256];  /* why nothing is predicted; "" if something is */
 	struct lull_vec missing;  /* char *: sources that would tell more */
 	struct lull_span window;  /* what was looked at; LULL_SPAN_ALL: all of it */

@@ -15,6 +15,10 @@ void lull_why_choose(struct lull_why *why);
 /* Fill in what proves each finding, and where it is. */
 void lull_why_evidence(struct lull_why *why);
 
+/* "cudaStreamSynchronize, train.py:41  step in logging": what the time goes to, and where. */
+void lull_why_describe(const struct lull_subject *s, const struct lull_where *where, char *to,
+		       size_t cap);
+
 /* The step with all of the cause gone; `scenario` as in struct lull_what_if. */
 f64 lull_why_fixed_ns(const struct lull_why *why, enum lull_cause_ix cause, int scenario);
 
@@ -29,6 +33,9 @@ f64 lull_why_trust_busy(const struct lull_why *why, f64 share);
 
 /* Say whether the answer is a guess, and if so why; after the choice. */
 void lull_why_doubt(struct lull_why *why);
+
+/* The share of the time without compute that is not explained. */
+f64 lull_why_blind_share(const struct lull_why *why);
 
 /* Say that there is no answer since most of the time is not explained. False: it is not so. */
 bool lull_why_cannot_see(struct lull_why *why);
@@ -51,6 +58,9 @@ void lull_why_cannot(struct lull_why *why, const char *fmt, ...)
 
 /* Fill why->shares from this subject; nothing if it has no time. */
 void lull_why_share_out(struct lull_why *why, const struct lull_subject *s);
+
+/* Whether steps that do not count have work. */
+bool lull_why_has_warm_up(const struct lull_subject *s);
 
 /* Without steps: say what most of the GPU's time goes to (why->guess). */
 void lull_why_guess(struct lull_why *why);

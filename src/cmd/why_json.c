@@ -260,8 +260,8 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 	lull_json_key_text(&j, "first", first ? lull_causes[first->cause]->id : NULL);
 	lull_json_key(&j, "is_probable");
 	lull_json_bool(&j, why->is_probable);
-	lull_json_key_text(&j, "unsure", why->is_probable ? why->unsure : NULL);
-	lull_json_key_text(&j, "settle", why->is_probable ? why->settle : NULL);
+	lull_json_key_text(&j, "unsure", *why->unsure ? why->unsure : NULL);
+	lull_json_key_text(&j, "settle", *why->settle ? why->settle : NULL);
 	lull_json_key_text(&j, "cannot_tell", *why->cannot ? why->cannot : NULL);
 	lull_json_key_text(&j, "guess", *why->guess ? why->guess : NULL);
 	lull_json_key(&j, "missing");
@@ -415,7 +415,7 @@ static const struct lull_property document[] = {
 	{ "is_simulated", "boolean", "no GPU did the work", NULL },
 	{ "first", "string|null", "the cause to fix first; null if not known", NULL },
 	{ "is_probable", "boolean", "the first cause is a guess", NULL },
-	{ "unsure", "string|null", "why it is a guess", NULL },
+	{ "unsure", "string|null", "why it is a guess; or why `guess` is one", NULL },
 	{ "settle", "string|null", "the command whose recording would tell", NULL },
 	{ "cannot_tell", "string|null", "why there is no first cause", NULL },
 	{ "guess", "string|null", "then: what most of the GPU's time goes to", NULL },

@@ -331,25 +331,28 @@ static void others(const struct printer *p, const struct lull_why *why)
 	}
 }
 
-static void cannot(const struct printer *p, const struct lull_why *why)
-{
-	const char *const *missing = why->missing.at;
-
-	say(p, 0, "Cannot tell why: %s", why->cannot);
-	if (*why->guess)
-		say(p, 0, "%s", why->guess);
-	for (size_t i = 0; i < why->missing.n; i++)
-		say(p, 2, "not recorded: %s", missing[i]);
-}
-
 /* Why it is a guess, and what would tell. */
 static void doubt(const struct printer *p, const struct lull_why *why)
 {
-	if (!why->is_probable)
+	if (!why->is_probable && why->guessed < 0)
 		return;
 	say(p, 2, "Not sure: %s.", why->unsure);
 	say(p, 2, "To be sure: %s%s%s%s", why->settle, *why->settle_how ? " (" : "",
 	    why->settle_how, *why->settle_how ? ")" : "");
+}
+
+/* There is no answer: a guess, if there is one, and else why. */
+static void cannot(const struct printer *p, const struct lull_why *why)
+{
+	const char *const *missing = why->missing.at;
+
+	if (why->guessed < 0)
+		say(p, 0, "Cannot tell why: %s", why->cannot);
+	if (*why->guess)
+		say(p, 0, "%s", why->guess);
+	doubt(p, why);
+	for (size_t i = 0; i < why->missing.n; i++)
+		say(p, 2, "not recorded: %s", missing[i]);
 }
 
 static void all_findings(const struct printer *p, const struct lull_why *why)

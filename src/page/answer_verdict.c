@@ -143,7 +143,10 @@ static void say_found(struct lull_str *to, const struct lull_timeline *t,
 	u32 number = why->lead ? lull_timeline_device_id(t, why->lead->device) : 0;
 
 	if (!cause) {
-		lull_str_addf(to, "Cannot tell what GPU %u waits for", number);
+		if (why->guessed >= 0)
+			lull_str_puts(to, why->guess);
+		else
+			lull_str_addf(to, "Cannot tell what GPU %u waits for", number);
 		return;
 	}
 	if (why->is_probable)
@@ -214,6 +217,21 @@ static void put_opportunities(struct lull_json *j, const struct lull_why *why)
 		pair_text(j, "utilization", why->utilization);
 }
 
+/* Why there is no answer; or why the guess that is in its place is not sure. */
+static void put_detail(struct lull_json *j, const struct lull_why *why)
+{
+	struct lull_str text = LULL_STR_INIT;
+
+	if (why->guessed >= 0)
+		lull_str_addf(&text, "Not sure: %s. To be sure: %s (%s)", why->unsure, why->settle,
+			      why->settle_how);
+	else
+		lull_str_puts(&text, why->cannot);
+	if (text.len)
+		pair_text(j, "detail", lull_str_text(&text));
+	lull_str_release(&text);
+}
+
 static void put_found(struct lull_json *j, struct lull_page_report *report)
 {
 	const struct lull_why *why = report->why;
@@ -222,8 +240,7 @@ static void put_found(struct lull_json *j, struct lull_page_report *report)
 	say_found(&text, report->timeline, why);
 	pair_text(j, "state", why->first >= 0 ? "known" : "cannot");
 	pair_text(j, "sentence", lull_str_text(&text));
-	if (*why->cannot)
-		pair_text(j, "detail", why->cannot);
+	put_detail(j, why);
 	lull_page_pair_bool(j, "is_probable", why->is_probable);
 	if (why->is_probable) {
 		pair_text(j, "unsure", why->unsure);
