@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "text/op_name.h"
 
 /* eventType; 70 and 71 are those of imported NVTXT files. */
 enum {
@@ -33,7 +34,8 @@ enum {
 #define START_END    4u
 #define OTHER_THREAD 8u
 
-#define MAX_DEPTH 255u
+#define MAX_DEPTH    255u
+#define PAYLOAD_JSON 10
 
 enum {
 	START,
@@ -66,8 +68,16 @@ static const char *const cols[] = {
 	"lullApi",     "lullSchemaId", "lullPayload", NULL,
 };
 
+/* The name of a range, and what of its text is true of that range only (text/op_name.h). */
+struct name {
+	u32 text;
+	u32 data;
+};
+
 struct nvtx {
-	struct lull_vec open; /* struct lull_vec of u64, the ends of open ranges, by lane */
+	struct lull_vec open;	 /* struct lull_vec of u64, the ends of open ranges, by lane */
+	struct lull_vec names;	 /* struct name, of texts that are in StringIds */
+	struct lull_map name_of; /* their id there, to 1 + the index in names */
 	u64 n_unknown;
 };
 
@@ -77,6 +87,45 @@ static u32 name_of(struct lull_nsys *n, sqlite3_stmt *row)
 {
 	return lull_nsys_is_null(row, TEXT) ? lull_nsys_string(n, row, TEXT_ID)
 					    : lull_nsys_text(n, row, TEXT);
+}
+
+/* The text in this column, taken apart. */
+static struct name split(struct lull_nsys *n, sqlite3_stmt *row, int col)
+{
+	const char *text = (const char *)sqlite3_column_text(row, col);
+	size_t len = (size_t)sqlite3_column_bytes(row, col);
+	struct lull_str json = LULL_STR_INIT;
+	struct name name = { 0 };
+
+	if (text && lull_op_name_split(text, len, &len, &json))
+		name.data = lull_writer_string(n->writer, json.at, json.len);
+	if (text)
+		name.text = lull_writer_string(n->writer, text, len);
+	lull_str_release(&json);
+	return name;
+}
+
+/* The name of a range or mark. */
+static struct name event_name(struct lull_nsys *n, sqlite3_stmt *row)
+{
+	struct nvtx *nvtx = n->ctx;
+	u32 *ix;
+
+	if (!lull_nsys_is_null(row, TEXT))
+		return split(n, row, TEXT);
+	if (lull_nsys_is_null(row, TEXT_ID) || !n->string_stmt)
+		return (struct name){ 0 };
+	ix = lull_map_add(&nvtx->name_of, lull_nsys_u64(row, TEXT_ID), NULL);
+	if (!*ix) {
+		struct name *name = lull_vec_push(&nvtx->names);
+
+		*ix = (u32)nvtx->names.n;
+		sqlite3_bind_int64(n->string_stmt, 1, sqlite3_column_int64(row, TEXT_ID));
+		if (sqlite3_step(n->string_stmt) == SQLITE_ROW)
+			*name = split(n, n->string_stmt, 0);
+		sqlite3_reset(n->string_stmt);
+	}
+	return *(struct name *)lull_vec_get(&nvtx->names, *ix - 1);
 }
 
 static u64 domain_key(sqlite3_stmt *row)
@@ -123,10 +172,10 @@ static u32 domain_of(struct lull_nsys *n, sqlite3_stmt *row)
 	return lull_writer_string(n->writer, text, strlen(text));
 }
 
-static u32 label_of(struct lull_nsys *n, sqlite3_stmt *row)
+static u32 label_of(struct lull_nsys *n, sqlite3_stmt *row, u32 name)
 {
 	struct lull_label_row label = {
-		.name = name_of(n, row),
+		.name = name,
 		.domain = domain_of(n, row),
 		.category = lull_nsys_u32(row, CATEGORY),
 		.color = lull_nsys_u32(row, COLOR),
@@ -147,7 +196,7 @@ struct payload {
 	u32 data;
 };
 
-static struct payload payload_of(struct lull_nsys *n, sqlite3_stmt *row)
+static struct payload payload_of(struct lull_nsys *n, sqlite3_stmt *row, const struct name *name)
 {
 	struct payload p = { 0 };
 	size_t n_bytes;
@@ -175,6 +224,9 @@ static struct payload payload_of(struct lull_nsys *n, sqlite3_stmt *row)
 		p.bits = (u32)sqlite3_column_int64(row, I32);
 	} else if (p.type) {
 		p.bits = (u64)sqlite3_column_int64(row, U64 + p.type - 1);
+	} else if (name->data) {
+		p.type = PAYLOAD_JSON;
+		p.data = name->data;
 	}
 	return p;
 }
@@ -217,12 +269,13 @@ static void take_range(struct lull_nsys *n, sqlite3_stmt *row, bool is_start_end
 {
 	u64 start = lull_nsys_u64(row, START);
 	u64 end = lull_nsys_is_null(row, END) ? n->end_ns : lull_nsys_u64(row, END);
-	struct payload payload = payload_of(n, row);
+	struct name name = event_name(n, row);
+	struct payload payload = payload_of(n, row, &name);
 	struct lull_range_row range = {
 		.start_ns = start,
 		.dur_ns = end > start ? end - start : 0,
 		.lane = lull_nsys_thread(n, lull_nsys_u64(row, TID), start),
-		.label = label_of(n, row),
+		.label = label_of(n, row, name.text),
 		.flags = flags_of(row, is_start_end),
 		.payload_type = payload.type,
 		.payload = payload.bits,
@@ -239,11 +292,12 @@ static void take_range(struct lull_nsys *n, sqlite3_stmt *row, bool is_start_end
 static void take_mark(struct lull_nsys *n, sqlite3_stmt *row)
 {
 	u64 start = lull_nsys_u64(row, START);
-	struct payload payload = payload_of(n, row);
+	struct name name = event_name(n, row);
+	struct payload payload = payload_of(n, row, &name);
 	struct lull_mark_row mark = {
 		.start_ns = start,
 		.lane = lull_nsys_thread(n, lull_nsys_u64(row, TID), start),
-		.label = label_of(n, row),
+		.label = label_of(n, row, name.text),
 		.payload_type = payload.type,
 		.payload = payload.bits,
 		.data = payload.data,
@@ -285,6 +339,8 @@ void lull_nsys_read_nvtx(struct lull_nsys *n)
 	struct lull_vec *open;
 
 	lull_vec_init(&nvtx.open, sizeof(struct lull_vec));
+	lull_vec_init(&nvtx.names, sizeof(struct name));
+	lull_map_init(&nvtx.name_of);
 	n->ctx = &nvtx;
 	lull_nsys_each(n, "NVTX_EVENTS", cols, "WHERE eventType IN (33, 75)", take_name);
 	lull_nsys_each(n, "NVTX_EVENTS", cols, n->is_ours ? "" : "ORDER BY start, end DESC",
@@ -294,6 +350,8 @@ void lull_nsys_read_nvtx(struct lull_nsys *n)
 	for (size_t i = 0; i < nvtx.open.n; i++)
 		lull_vec_release(&open[i]);
 	lull_vec_release(&nvtx.open);
+	lull_vec_release(&nvtx.names);
+	lull_map_release(&nvtx.name_of);
 	if (!nvtx.n_unknown)
 		return;
 	n->job->result->n_unmapped += nvtx.n_unknown;

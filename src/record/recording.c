@@ -47,6 +47,10 @@ static void end_report(struct lull_recording *r)
 	lull_map_release(&r->strings);
 	lull_map_release(&r->labels);
 	lull_map_release(&r->op_labels);
+	lull_map_release(&r->op_names);
+	lull_map_release(&r->op_ranges);
+	lull_map_release(&r->op_data);
+	lull_vec_release(&r->op_name_list);
 	lull_map_release(&r->py_frames);
 	lull_map_release(&r->py_stacks);
 	lull_map_release(&r->nccl_labels);
@@ -89,6 +93,10 @@ static void begin_report(struct lull_recording *r, u64 epoch_ns)
 	lull_map_init(&r->strings);
 	lull_map_init(&r->labels);
 	lull_map_init(&r->op_labels);
+	lull_map_init(&r->op_names);
+	lull_map_init(&r->op_ranges);
+	lull_map_init(&r->op_data);
+	lull_vec_init(&r->op_name_list, sizeof(struct lull_op_name));
 	lull_map_init(&r->py_frames);
 	lull_map_init(&r->py_stacks);
 	lull_map_init(&r->launches);

@@ -39,6 +39,12 @@ struct lull_trouble {
 	char *detail;
 };
 
+/* String ids of a name, and of what was in it as JSON. */
+struct lull_op_name {
+	u32 name;
+	u32 data;
+};
+
 struct lull_recording {
 	struct lull_clock *clock;
 	struct lull_tree *tree;
@@ -58,6 +64,11 @@ struct lull_recording {
 	struct lull_map launches;  /* hash of a launch shape -> launch id */
 	struct lull_map labels;	   /* hash of a label -> label id */
 	struct lull_map op_labels; /* hash of an operator's label -> op_label id */
+	/* decode_range.c: names of ranges without what is true of one range only (text/op_name.h). */
+	struct lull_map op_names;    /* hash of a name -> index + 1 in op_name_list */
+	struct lull_vec op_name_list; /* struct lull_op_name */
+	struct lull_map op_ranges;   /* hash of what such labels have in common -> label id */
+	struct lull_map op_data;     /* hash of a label -> string id of what its range alone has */
 	struct lull_map py_frames; /* hash of a place in a Python program -> frame id */
 	struct lull_map py_stacks; /* hash of a Python stack -> stack id */
 	struct lull_vec troubles;  /* struct lull_trouble */

@@ -439,6 +439,27 @@ class Import(Case):
         self.assertEqual(self.query(back, "SELECT count, detail FROM issue ORDER BY 2"),
                          [("2", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"), ("1", "NVTX_EVENTS of other types")])
 
+    def test_ranges_of_emit_nvtx_have_the_name_of_their_operator(self):
+        # PyTorch writes numbers of the call into the name: the text inline, or in StringIds.
+        back = self.foreign(f"""
+            CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+            INSERT INTO StringIds VALUES (7, 'aten::mm, op_id = 13, sizes = [[2, 3], [3, 4]]');
+            CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, textId INT, globalTid INT,
+                int64Value INT);
+            INSERT INTO NVTX_EVENTS VALUES
+                (100, 200, 59, 'aten::mm, seq = 4, op_id = 11', NULL, {self.TID}, NULL),
+                (300, 400, 59, 'aten::mm, seq = 5, op_id = 12', NULL, {self.TID}, NULL),
+                (500, 600, 59, NULL, 7, {self.TID}, NULL),
+                (700, 800, 59, 'aten::mm, seq = 6, op_id = 14', NULL, {self.TID}, 9);
+            """)
+        self.assertEqual(self.query(back, """SELECT r.name, payload_type, g.data FROM ranges r
+                                             JOIN range g ON g.rowid = r.rowid ORDER BY start"""),
+                         [("aten::mm", "10", '{"seq":4,"op_id":11}'),
+                          ("aten::mm", "10", '{"seq":5,"op_id":12}'),
+                          ("aten::mm", "10", '{"op_id":13,"sizes":"[[2, 3], [3, 4]]"}'),
+                          ("aten::mm", "2", "")])
+        self.assertEqual(self.query(back, "SELECT count(*) FROM label"), [("1",)])
+
     def test_texts_in_utf16_are_read(self):
         # SQLite turns them into UTF-8 when it is asked how long they are.
         back = self.foreign(f"""

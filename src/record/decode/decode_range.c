@@ -9,16 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "record/decode/decode_nccl.h"
 #include "record/live/duty.h"
 #include "record/live/pulse.h"
+#include "text/op_name.h"
 
 /* Kernels, categories and schemas have their names among these; a program has some thousands. */
 #define KEPT_TEXTS 65536
 
 /* What a label has in the column api while its definition has not been seen. */
 #define API_UNKNOWN 0
+
+#define PAYLOAD_JSON 10
 
 #define FLAG_NOT_ENDED	  1
 #define FLAG_START_END	  4
@@ -34,6 +38,21 @@ static void keep_text(struct lull_recording *r, u64 hash, const char *text, size
 		return;
 	*(char **)lull_vec_push(&r->text_list) = lull_strndup(text, len);
 	*ix = (u32)r->text_list.n;
+}
+
+/* Remember a name that has numbers of one range in it, so that its label can do without them. */
+static void keep_op_name(struct lull_recording *r, u64 hash, const char *text, size_t len)
+{
+	struct lull_str json = LULL_STR_INIT;
+	struct lull_op_name *op;
+
+	if (lull_op_name_split(text, len, &len, &json)) {
+		op = lull_vec_push(&r->op_name_list);
+		op->name = lull_writer_string(r->writer, text, len);
+		op->data = lull_writer_string(r->writer, json.at, json.len);
+		*lull_map_add(&r->op_names, hash, NULL) = (u32)r->op_name_list.n;
+	}
+	lull_str_release(&json);
 }
 
 void lull_decode_string(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -53,8 +72,10 @@ void lull_decode_string(struct lull_recording *r, struct lull_task *task, u32 le
 	if (!r->writer)
 		return;
 	id = lull_map_add(&r->strings, e->hash, &is_new);
-	if (is_new)
+	if (is_new) {
 		*id = lull_writer_string(r->writer, (const char *)(e + 1), len);
+		keep_op_name(r, e->hash, (const char *)(e + 1), len);
+	}
 }
 
 static u32 category_name(struct lull_recording *r, u64 domain, u32 number)
@@ -72,6 +93,31 @@ static bool is_unknown(struct lull_recording *r, u32 label)
 	const struct lull_label_row *row = lull_writer_dim(r->writer, LULL_TABLE_label, label);
 
 	return row && row->api == API_UNKNOWN;
+}
+
+/* Labels that differ in such numbers only are one: its place in the map of labels gets its id. */
+static bool take_op_label(struct lull_recording *r, const struct lull_wire_label *e, u32 *id,
+			  struct lull_label_row *row)
+{
+	const u32 *ix = lull_map_find(&r->op_names, e->name);
+	const struct lull_op_name *op = ix ? lull_vec_get(&r->op_name_list, *ix - 1) : NULL;
+	u64 key[5];
+	u32 *known;
+
+	if (!op)
+		return false;
+	row->name = op->name;
+	key[0] = row->name;
+	key[1] = row->domain;
+	key[2] = (u64)row->category << 32 | row->category_name;
+	key[3] = row->color;
+	key[4] = row->api;
+	known = lull_map_add(&r->op_ranges, lull_hash(key, sizeof(key)), NULL);
+	if (!*known)
+		*known = lull_writer_add_dim(r->writer, LULL_TABLE_label, row);
+	*id = *known;
+	*lull_map_add(&r->op_data, e->hash, NULL) = op->data;
+	return true;
 }
 
 void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -98,6 +144,8 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 		.color = e->color,
 		.api = (u8)e->api,
 	};
+	if (is_new && take_op_label(r, e, id, &row))
+		return;
 	if (is_new)
 		*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
 	else
@@ -145,6 +193,17 @@ static void read_payload(struct lull_recording *r, const struct lull_event *even
 	if (p->n_bytes)
 		to->data = lull_writer_string(r->writer, (const char *)(p + 1),
 					      p->n_bytes < room ? p->n_bytes : room);
+}
+
+/* What was in its name. */
+static void take_op_data(struct lull_recording *r, u64 label, struct lull_open_range *to)
+{
+	const u32 *data = to->payload_type ? NULL : lull_map_find(&r->op_data, label);
+
+	if (!data)
+		return;
+	to->payload_type = PAYLOAD_JSON;
+	to->data = *data;
 }
 
 static void write_range(struct lull_recording *r, struct lull_task *task,
@@ -215,6 +274,7 @@ void lull_decode_push(struct lull_recording *r, struct lull_task *task, u32 leve
 	open->label = label_of(r, e->label);
 	open->depth = n < 255 ? (u8)n : 255;
 	read_payload(r, event, sizeof(*e), open);
+	take_op_data(r, e->label, open);
 }
 
 void lull_decode_pop(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -255,6 +315,7 @@ void lull_decode_start(struct lull_recording *r, struct lull_task *task, u32 lev
 	shared->range.place = event->a;
 	shared->range.label = label_of(r, e->label);
 	read_payload(r, event, sizeof(*e), &shared->range);
+	take_op_data(r, e->label, &shared->range);
 }
 
 void lull_decode_end(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -291,6 +352,7 @@ void lull_decode_mark(struct lull_recording *r, struct lull_task *task, u32 leve
 	if (!r->writer)
 		return;
 	read_payload(r, event, sizeof(*e), &payload);
+	take_op_data(r, e->label, &payload);
 	row = (struct lull_mark_row){
 		.start_ns = lull_decode_time(r, event),
 		.lane = lull_recording_lane(r, task),

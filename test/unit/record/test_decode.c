@@ -154,6 +154,62 @@ static void the_label_of_a_thread_stays_when_the_program_names_it(void **state)
 	lull_reader_close(finish(&r, d));
 }
 
+static void tell_range(struct recorder *r, u64 label, u64 name, u64 at)
+{
+	struct lull_wire_label define = {
+		.head = { .type = LULL_EVENT_label, .size_bytes = sizeof(define) },
+		.hash = label,
+		.name = name,
+		.api = 1,
+	};
+	struct lull_wire_range push = {
+		.head = { .type = LULL_EVENT_push, .size_bytes = sizeof(push), .counter = at },
+		.label = label,
+	};
+	struct lull_wire_pop pop = {
+		.head = { .type = LULL_EVENT_pop, .size_bytes = sizeof(pop), .counter = at + 1 },
+	};
+
+	assert_true(lull_decode(&r->recording, r->task, 0, &define.head));
+	assert_true(lull_decode(&r->recording, r->task, 0, &push.head));
+	assert_true(lull_decode(&r->recording, r->task, 0, &pop.head));
+}
+
+/* PyTorch's emit_nvtx() numbers them: without that, each would be the only one of its name. */
+static void ranges_of_operators_share_a_name(void **state)
+{
+	static const char *const data[] = { "{\"op_id\":7}", "{\"op_id\":8}", "" };
+	const struct report_dir *d = *state;
+	const struct lull_label_row *labels;
+	struct lull_range_cols cols;
+	struct lull_reader *reader;
+	struct lull_cursor c;
+	struct recorder r;
+	size_t n;
+
+	begin(&r, d);
+	tell_text(&r, 1, "aten::mm, op_id = 7");
+	tell_text(&r, 2, "aten::mm, op_id = 8");
+	tell_text(&r, 3, "forward");
+	tell_range(&r, 21, 1, 10);
+	tell_range(&r, 22, 2, 20);
+	tell_range(&r, 23, 3, 30);
+	reader = finish(&r, d);
+	labels = lull_reader_dim(reader, LULL_TABLE_label, &n);
+	assert_int_equal(n, 2);
+	assert_string_equal(lull_reader_string(reader, labels[0].name, NULL), "aten::mm");
+	assert_string_equal(lull_reader_string(reader, labels[1].name, NULL), "forward");
+	lull_cursor_init(&c, reader, LULL_TABLE_range, 0, UINT64_MAX);
+	assert_int_equal(lull_cursor_next(&c, &cols), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(cols.label[i], i < 2 ? 1 : 2);
+		assert_int_equal(cols.payload_type[i], i < 2 ? 10 : 0);
+		assert_string_equal(lull_reader_string(reader, cols.data[i], NULL), data[i]);
+	}
+	lull_cursor_release(&c);
+	lull_reader_close(reader);
+}
+
 /* One byte less than its struct, for each event; and types that are none. */
 static void an_event_that_is_too_short_is_refused(void **state)
 {
@@ -186,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_context_without_its_device_is_told),
 		cmocka_unit_test(an_event_that_is_too_short_is_refused),
+		cmocka_unit_test(ranges_of_operators_share_a_name),
 		cmocka_unit_test(the_label_of_a_thread_stays_when_the_program_names_it),
 		cmocka_unit_test(what_forked_children_repeat_takes_no_room),
 	};
