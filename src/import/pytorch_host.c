@@ -80,9 +80,22 @@ static u32 op_label(struct lull_chrome *c, const struct lull_jevent *e)
 	return *id;
 }
 
+/* torch.profiler names the steps of its schedule so. */
+static const char step_prefix[] = "ProfilerStep#";
+
+static bool has_step_name(const struct lull_jevent *e)
+{
+	return e->name.len >= sizeof(step_prefix) &&
+	       !memcmp(e->name.at, step_prefix, sizeof(step_prefix) - 1);
+}
+
 bool lull_pytorch_op(struct lull_chrome *c, const struct lull_jevent *e)
 {
 	struct lull_op_row row = { 0 };
+
+	/* Until 1.11 ranges are operators, too; steps are told by their name. */
+	if (has_step_name(e))
+		return lull_pytorch_annotation(c, e);
 
 	if (!lull_chrome_span(c, e, &row.start_ns, &row.dur_ns))
 		return true;
@@ -98,12 +111,10 @@ bool lull_pytorch_op(struct lull_chrome *c, const struct lull_jevent *e)
 
 /* ---- annotations ---- */
 
-/* torch.profiler names the steps of its schedule so. */
 static void add_step(struct lull_chrome *c, const struct lull_jevent *e,
 		     const struct lull_range_row *range)
 {
-	static const char prefix[] = "ProfilerStep#";
-	size_t len = sizeof(prefix) - 1;
+	size_t len = sizeof(step_prefix) - 1;
 	struct lull_jtext digits = { e->name.at + len, e->name.len - len, false };
 	struct lull_step_row row = {
 		.start_ns = range->start_ns,
@@ -112,8 +123,7 @@ static void add_step(struct lull_chrome *c, const struct lull_jevent *e,
 	};
 	i64 number;
 
-	if (e->name.len <= len || memcmp(e->name.at, prefix, len) ||
-	    !lull_jtext_i64(&digits, &number))
+	if (!has_step_name(e) || !lull_jtext_i64(&digits, &number))
 		return;
 	row.number = (u64)number;
 	lull_writer_add(c->map.writer, LULL_TABLE_step, &row);

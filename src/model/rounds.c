@@ -1,5 +1,6 @@
 #include "model/rounds.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,16 @@ static void end_later(struct lull_loop *l, const struct item *items, size_t n)
 		l->last_ns = items[l->median_size - 1].end_ns;
 }
 
+/*
+ * The recording ended in the middle of the last one: it is like no other, and holds less. Marks of
+ * the program are believed.
+ */
+static bool is_cut(const struct lull_loop *l, size_t n)
+{
+	return trust_in(l->source) < 1 && l->marks.n > LULL_LN(rounds_least) && l->kinds &&
+	       !known_ns(l) && (f64)n < LULL_L(alike) * (f64)l->median_size;
+}
+
 static void end_last(const struct lull_loop_finder *f, struct lull_loop *l)
 {
 	bool is_step = l->source == LULL_ROUNDS_STEP || l->source == LULL_ROUNDS_HOOK;
@@ -174,10 +185,14 @@ static void end_last(const struct lull_loop_finder *f, struct lull_loop *l)
 	from_ns = ((u64 *)l->marks.at)[l->marks.n - 1];
 	lull_vec_init(&items, sizeof(struct item));
 	last_items(&items, f, from_ns, is_step ? l->last_ns : UINT64_MAX);
-	if (is_step)
+	if (is_step) {
 		end_earlier(l, items.at, items.n, from_ns);
-	else
+	} else if (is_cut(l, items.n)) {
+		l->marks.n--;
+		l->last_ns = from_ns;
+	} else {
 		end_later(l, items.at, items.n);
+	}
 	lull_vec_release(&items);
 	if (l->last_ns != was_ns)
 		lull_loop_judge(f, l, false);
@@ -211,8 +226,8 @@ static struct lull_loop *best_of(struct lull_loop_finder *f)
 		if (loops[i].kinds)
 			continue;
 		lull_loop_judge(f, &loops[i], false);
-		end_last(f, &loops[i]);
 		lull_loop_merge(f, &loops[i], false);
+		end_last(f, &loops[i]);
 	}
 	lull_loops_from_calls(f);
 	loops = f->loops.at;
@@ -229,6 +244,30 @@ static struct lull_loop *best_of(struct lull_loop_finder *f)
 			return l;
 	}
 	return NULL;
+}
+
+/* The only step that a profiler marked, if it holds the work: what repeats is inside of it. */
+static struct lull_loop *only_step(struct lull_loop_finder *f)
+{
+	struct lull_loop *l = loop_of(f, LULL_ROUNDS_RANGE);
+
+	return l && l->n == 1 && l->covered >= LULL_L(said_least) && l->name &&
+			       !strncmp(l->name, "ProfilerStep", 12)
+		       ? l
+		       : NULL;
+}
+
+/* Whether most rounds begin inside calls of the model. */
+static bool are_parts(const struct lull_loop_finder *f, const struct lull_loop *l)
+{
+	const u64 *marks = l->marks.at;
+	size_t n_inside = 0;
+
+	for (size_t i = 0; i < l->marks.n; i++) {
+		for (u32 k = 0; k < f->n_calls; k++)
+			n_inside += marks[i] >= f->calls[k].from_ns && marks[i] < f->calls[k].to_ns;
+	}
+	return (f64)n_inside > LULL_L(said_least) * (f64)l->marks.n;
 }
 
 static void take(struct lull_rounds *s, const struct lull_loop *l)
@@ -262,6 +301,8 @@ static void find_marks(struct lull_rounds *s, struct lull_loop_finder *f)
 	if (!best)
 		best = decided_by(f, LULL_ROUNDS_HOOK);
 	if (!best)
+		best = only_step(f);
+	if (!best)
 		best = best_of(f);
 	if (!best)
 		return;
@@ -269,6 +310,10 @@ static void find_marks(struct lull_rounds *s, struct lull_loop_finder *f)
 	if (best->n_judged < best->marks.n)
 		lull_loop_judge(f, best, false);
 	take(s, best);
+	if (trust_in(best->source) < 1 && are_parts(f, best)) {
+		s->model = f->model;
+		s->n_calls = f->n_calls;
+	}
 }
 
 /* The round of each node by when it was called; units are in the round of their call. */
@@ -411,7 +456,22 @@ void lull_rounds_release(struct lull_rounds *s)
 	lull_vec_release(&s->all);
 }
 
-const char *lull_rounds_how(const struct lull_rounds *s, char *text, size_t size)
+/* Whether a name has a part of a model in it: "blocks.3", as PyTorch names modules in lists. */
+static bool has_module_number(const char *name)
+{
+	for (const char *p = strchr(name, '.'); p; p = strchr(p + 1, '.')) {
+		const char *end = p + 1;
+
+		while (isdigit((unsigned char)*end))
+			end++;
+		if (p > name && isalpha((unsigned char)p[-1]) && end > p + 1 &&
+		    !isalnum((unsigned char)*end) && *end != '_')
+			return true;
+	}
+	return false;
+}
+
+static void say_how(const struct lull_rounds *s, char *text, size_t size)
 {
 	static const char *const texts[LULL_N_ROUNDS_SOURCES] = {
 		[LULL_ROUNDS_NONE] = "",
@@ -426,23 +486,37 @@ const char *lull_rounds_how(const struct lull_rounds *s, char *text, size_t size
 
 	switch (s->source) {
 	case LULL_ROUNDS_NAMED:
-		snprintf(text, size, "found by ranges that repeat, such as %s", s->name);
-		return text;
+		snprintf(text, size, "found by ranges that repeat, such as %s%s", s->name,
+			 has_module_number(s->name) ? "; each is a part of the model, not a whole step"
+						    : "");
+		break;
 	case LULL_ROUNDS_OPS:
 		snprintf(text, size, "found by operators that repeat, such as %s", s->name);
-		return text;
+		break;
 	case LULL_ROUNDS_WAITS:
 		snprintf(text, size, "found as what is launched from one %s to the next", s->name);
-		return text;
+		break;
 	case LULL_ROUNDS_GROUP:
 		snprintf(text, size,
 			 "groups of %u equal launches: nothing says where the program's own loop "
 			 "begins",
 			 s->n_grouped);
-		return text;
+		break;
 	default:
-		return texts[s->source];
+		snprintf(text, size, "%s", texts[s->source]);
 	}
+}
+
+const char *lull_rounds_how(const struct lull_rounds *s, char *text, size_t size)
+{
+	size_t len;
+
+	say_how(s, text, size);
+	len = strlen(text);
+	if (s->model)
+		snprintf(text + len, size - len, "; they lie inside %u call%s of %s: parts of the model, not steps",
+			 s->n_calls, s->n_calls == 1 ? "" : "s", s->model);
+	return text;
 }
 
 const char *lull_rounds_word(enum lull_rounds_source source)

@@ -16,6 +16,8 @@
  *                 time they take does not matter. Kind 0 is the usual one.
  * Warm-up:        the first step, and the steps right after it that are far longer than the others
  *                 of their kind, are not steady, unless such steps come again later.
+ * Parts:          what repeats inside one call of the model, or inside the only step that a
+ *                 profiler marked, is a part of a step: the step is taken, or it is said.
  * Remainder:      work launched after the last step belongs to no step. If nothing says where the
  *                 last one ends, it ends with its work.
  */
@@ -48,6 +50,9 @@ enum lull_rounds_source {
 	LULL_N_ROUNDS_SOURCES,
 };
 
+/* Calls of modules are so named among calls of Python, where PyTorch's profiler recorded them. */
+#define LULL_MODULE_PREFIX "nn.Module: "
+
 /* Kinds of rounds at most; where there are more, the last one is all others. */
 #define LULL_ROUNDS_MAX_KINDS 8
 
@@ -72,6 +77,8 @@ struct lull_rounds {
 	enum lull_rounds_source source;
 	const char *name; /* of the range, operator or call, or NULL; borrowed */
 	u32 n_grouped;	  /* source GROUP: launches in a group */
+	const char *model; /* they are parts of its calls, and no steps; or NULL; borrowed */
+	u32 n_calls;	  /* of the model */
 	u32 n_kinds;	  /* of steady rounds */
 	struct lull_round_kind kinds[LULL_ROUNDS_MAX_KINDS];
 };

@@ -14,9 +14,11 @@
 #define LULL_MODEL_ROUND_ROUND_FIND_H
 
 #include "model/rounds.h"
+#include "model/span.h"
 
 #define LULL_LOOP_BUCKETS 32
 #define LULL_LOOP_LOOK	  500000
+#define LULL_LOOP_CALLS	  8 /* of the model that are kept */
 #define LULL_LOOP_NO_ITEM 255 /* in buckets: neither starts work nor waits */
 
 /* One way to cut the run into rounds (a candidate), and how good it is. */
@@ -52,6 +54,10 @@ struct lull_loop_finder {
 	u8 *buckets;	       /* by node; LULL_LOOP_NO_ITEM for nodes that do not count */
 	u64 n_launches;	       /* nodes that start work */
 	struct lull_vec loops; /* struct lull_loop */
+	/* The model, if it is called too few times for rounds; borrowed, or NULL. */
+	const char *model;
+	struct lull_span calls[LULL_LOOP_CALLS];
+	u32 n_calls;
 };
 
 /* Prepare to find loops; everything is borrowed until lull_loop_finder_release(). */

@@ -28,11 +28,11 @@ struct shape {
 	bool is_epoch; /* has the rounds inside of it */
 };
 
-enum shape_kind { SHAPE_RANGE, SHAPE_HOOK, SHAPE_OP, N_SHAPE_KINDS };
+enum shape_kind { SHAPE_RANGE, SHAPE_HOOK, SHAPE_OP, SHAPE_MODULE, N_SHAPE_KINDS };
 
 struct shapes {
 	struct lull_loop_finder *f;
-	u32 *of_ref[N_SHAPE_KINDS]; /* shape + 1 by label or op_label */
+	u32 *of_ref[N_SHAPE_KINDS]; /* shape + 1 by label, op_label or frame; NONE: none */
 	struct lull_vec all;	    /* struct shape */
 	struct lull_map map;
 	u8 *inside; /* by event: 1 << shape_kind of it and of those around it, if they repeat */
@@ -96,7 +96,16 @@ static u64 hash_of(const char *name)
 
 static enum shape_kind kind_of(const struct lull_host_event *e)
 {
-	return e->kind == LULL_HOST_OP ? SHAPE_OP : e->is_hook ? SHAPE_HOOK : SHAPE_RANGE;
+	return e->kind == LULL_HOST_PYCALL ? SHAPE_MODULE
+	       : e->kind == LULL_HOST_OP   ? SHAPE_OP
+	       : e->is_hook		   ? SHAPE_HOOK
+					   : SHAPE_RANGE;
+}
+
+/* PyTorch's profiler names calls of modules so among those of Python. */
+static bool is_module(const char *name)
+{
+	return !strncmp(name, LULL_MODULE_PREFIX, sizeof(LULL_MODULE_PREFIX) - 1);
 }
 
 /* Ranges that a library makes in its own calls (CUB and Thrust, NCCL) name no part of a loop. */
@@ -117,17 +126,18 @@ static bool is_library(struct shapes *s, const struct lull_host_event *e)
 	return false;
 }
 
-/* The shape of an event; NULL for what is no operator, and no range of the program. */
+/* The shape of an event; NULL for what is no operator, no module, and no range of the program. */
 static struct shape *shape_of(struct shapes *s, const struct lull_host_event *e)
 {
 	enum shape_kind kind = kind_of(e);
 	u32 *ix;
 	bool is_new;
 
-	if (e->kind > LULL_HOST_OP)
+	if (e->kind > LULL_HOST_PYCALL)
 		return NULL;
 	ix = &s->of_ref[kind][e->ref];
-	if (!*ix && is_library(s, e))
+	if (!*ix && (is_library(s, e) || (kind == SHAPE_MODULE &&
+					  !is_module(lull_host_name(e, s->f->reader)))))
 		*ix = LULL_NONE;
 	if (*ix == LULL_NONE)
 		return NULL;
@@ -164,7 +174,9 @@ static void shapes_count(struct shapes *s)
 		u8 around = e[i].parent == LULL_NONE ? 0 : s->inside[e[i].parent];
 
 		s->inside[i] = around;
-		if (!shape || shape->n < LULL_LN(rounds_least) || shape->is_epoch)
+		/* A model that is called once has its modules inside all the same. */
+		if (!shape || shape->is_epoch ||
+		    (shape->n < LULL_LN(rounds_least) && shape->what != SHAPE_MODULE))
 			continue;
 		if (!(around & 1u << shape->what)) {
 			shape->n_outer++;
@@ -184,13 +196,20 @@ static bool is_outer(const struct shapes *s, size_t event, const struct shape *s
 
 static void shapes_init(struct shapes *s, struct lull_loop_finder *f)
 {
-	size_t n_labels, n_ops;
+	static const enum lull_table tables[N_SHAPE_KINDS] = {
+		[SHAPE_RANGE] = LULL_TABLE_label,
+		[SHAPE_HOOK] = LULL_TABLE_label,
+		[SHAPE_OP] = LULL_TABLE_op_label,
+		[SHAPE_MODULE] = LULL_TABLE_frame,
+	};
 
-	lull_reader_dim(f->reader, LULL_TABLE_label, &n_labels);
-	lull_reader_dim(f->reader, LULL_TABLE_op_label, &n_ops);
 	*s = (struct shapes){ .f = f };
-	for (int i = 0; i < N_SHAPE_KINDS; i++)
-		s->of_ref[i] = lull_alloc((n_labels > n_ops ? n_labels : n_ops) + 1, sizeof(u32));
+	for (int i = 0; i < N_SHAPE_KINDS; i++) {
+		size_t n;
+
+		lull_reader_dim(f->reader, tables[i], &n);
+		s->of_ref[i] = lull_alloc(n + 1, sizeof(u32));
+	}
 	s->inside = lull_alloc(f->host->events.n + 1, 1);
 	lull_vec_init(&s->all, sizeof(struct shape));
 	lull_map_init(&s->map);
@@ -266,6 +285,46 @@ static void choose_by_name(struct shapes *s, enum shape_kind kind, const char *n
 			return;
 		}
 	}
+}
+
+/* The module with the most launches that is called by no other. */
+static struct shape *find_model(struct shapes *s)
+{
+	struct shape *all = s->all.at, *best = NULL;
+
+	for (size_t i = 0; i < s->all.n; i++) {
+		if (all[i].what == SHAPE_MODULE && all[i].n_outer &&
+		    (!best || all[i].n_launches > best->n_launches))
+			best = &all[i];
+	}
+	return best && best->n_launches ? best : NULL;
+}
+
+/* Its calls are rounds, where no hook saw them; what repeats in a few of them is a part of one. */
+static void choose_model(struct shapes *s)
+{
+	const struct lull_host_event *e = s->f->host->events.at;
+	struct shape *model = find_model(s), *all = s->all.at;
+	u32 n = 0;
+
+	for (size_t i = 0; i < s->all.n; i++) {
+		if (all[i].loop && s->f->loops.n &&
+		    ((struct lull_loop *)s->f->loops.at)[all[i].loop - 1].source ==
+			    LULL_ROUNDS_FORWARD)
+			return;
+	}
+	if (!model)
+		return;
+	if (model->n_outer >= LULL_LN(rounds_least)) {
+		make_loop(s, model, LULL_ROUNDS_FORWARD);
+		return;
+	}
+	s->f->model = model->name + sizeof(LULL_MODULE_PREFIX) - 1;
+	for (size_t i = 0; i < s->f->host->events.n && n < LULL_LOOP_CALLS; i++) {
+		if (shape_of(s, &e[i]) == model && is_outer(s, i, model))
+			s->f->calls[n++] = (struct lull_span){ e[i].begin_ns, e[i].end_ns };
+	}
+	s->f->n_calls = n;
 }
 
 /* An update of the optimizer, by whichever name it has: "Optimizer.step#Adam.step". */
@@ -413,6 +472,7 @@ void lull_loops_from_ranges(struct lull_loop_finder *f)
 	choose_updates(&s);
 	choose(&s, SHAPE_RANGE, LULL_ROUNDS_NAMED, MAX_NAMED, 1);
 	choose_by_name(&s, SHAPE_HOOK, "forward", LULL_ROUNDS_FORWARD);
+	choose_model(&s);
 	choose(&s, SHAPE_OP, LULL_ROUNDS_OPS, MAX_OPS,
 	       (u64)((f64)f->n_launches * LULL_L(op_least)) + 1);
 	if (f->loops.n > n_before)
