@@ -114,7 +114,7 @@ static bool is_same_time(const struct lull_where *where, const struct lull_claim
 }
 
 static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cause_ix cause,
-		       u32 stack)
+		       u32 stack, u32 round)
 {
 	struct lull_subject *s = w->s;
 	const struct lull_node *node = lull_claim_node(c);
@@ -137,9 +137,11 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	if (is_new) {
 		*ix = (u32)s->wheres.n;
 		*(struct lull_where *)lull_vec_push(&s->wheres) =
-			(struct lull_where){ .cause = (u8)cause };
+			(struct lull_where){ .cause = (u8)cause, .round = round };
 	}
 	where = lull_vec_get(&s->wheres, *ix);
+	/* The idle time at the start of a round began in what the one before did last. */
+	where->recurs |= round > where->round + 1;
 	where->ns += ns;
 	where->n += is_new || (!w->is_rest && !is_same_time(where, c));
 	where->last_node = c->node;
@@ -172,7 +174,7 @@ static void cost(struct work *w, const struct lull_split_piece *piece, const str
 					LULL_SUBJECT_CAUSES +
 				cause] += ns;
 	keep_interval(s, piece, c->from_ns, c->to_ns, (u8)cause);
-	keep_where(w, c, cause, stack);
+	keep_where(w, c, cause, stack, piece->round);
 }
 
 /* ---- calls ---- */

@@ -1,6 +1,7 @@
 /*
  * evidence - what proves each finding: where the time went, how often, and what else was measured.
  */
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,16 +85,41 @@ static const char *lane_name(const struct lull_subject *s, u32 lane)
 	return lull_reader_string(s->reader, lanes[lane - 1].name, NULL);
 }
 
-void lull_why_describe(const struct lull_subject *s, const struct lull_where *where, char *to,
-		       size_t cap)
+/* "block N" of "block 12": what names that carry a number have in common; `name` may be NULL. */
+static const char *without_numbers(const char *name, char *to, size_t cap)
+{
+	size_t n = 0;
+
+	if (!name)
+		return NULL;
+	for (; *name && n + 1 < cap; name++) {
+		if (!isdigit((unsigned char)*name))
+			to[n++] = *name;
+		else if (!n || to[n - 1] != 'N' || !isdigit((unsigned char)name[-1]))
+			to[n++] = 'N';
+	}
+	to[n] = '\0';
+	return to;
+}
+
+/* The same as lull_why_describe(), with what names of ranges have in common if `is_folded`. */
+static void describe(const struct lull_subject *s, const struct lull_where *where, bool is_folded,
+		     char *to, size_t cap)
 {
 	struct lull_location at = lull_location_find(s, where->event, where->stack);
+	char range[200], outer[200];
 	const struct lull_node *node =
 		where->node == LULL_NONE ? NULL : &s->chain.nodes[where->node];
 	bool is_call = node && where->from_ns >= node->begin_ns;
 	char place[200];
 	size_t len = 0;
 
+	if (is_folded) {
+		at.range = without_numbers(at.range, range, sizeof(range));
+		at.outer = without_numbers(at.outer, outer, sizeof(outer));
+		if (at.range && at.outer && !strcmp(at.range, at.outer))
+			at.outer = at.range;
+	}
 	lull_location_format(&at, place, sizeof(place));
 	/* A launch is told by what is around it, if anything is. */
 	if (is_call && node->kind == LULL_KIND_OF_LAUNCH)
@@ -111,9 +137,17 @@ void lull_why_describe(const struct lull_subject *s, const struct lull_where *wh
 		snprintf(to + len, cap - len, ", thread %s", lane_name(s, node->lane));
 }
 
+void lull_why_describe(const struct lull_subject *s, const struct lull_where *where, char *to,
+		       size_t cap)
+{
+	describe(s, where, false, to, cap);
+}
+
 /* What is said of a place, and how long a cause was there in all: stacks differ in small things. */
 struct spot {
 	char what[220];
+	char own[220]; /* the same with its numbers, if they are of one round only; else "" */
+	u32 n_names;
 	struct lull_where where; /* the longest one */
 	u64 ns;
 	u64 n;
@@ -128,30 +162,41 @@ static int by_ns(const void *a, const void *b)
 	return strcmp(x->what, y->what);
 }
 
-/* Places of the cause by what is said of them; the first MAX_SPOTS of them, which are largest. */
+/*
+ * Places of the cause by what is said of them; the first MAX_SPOTS of them, which are largest. Names
+ * with a number that are there in one round only are one ("batch 17", "blocks.3").
+ */
 static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, struct spot *spots)
 {
 	const struct lull_where *wheres = why->lead->wheres.at;
 	u32 n = 0;
 
 	for (size_t i = 0; i < why->lead->wheres.n; i++) {
-		char what[sizeof(spots->what)];
+		char what[sizeof(spots->what)], own[sizeof(spots->own)] = "";
 		u32 k = 0;
 
 		if (wheres[i].cause != cause)
 			continue;
-		lull_why_describe(why->lead, &wheres[i], what, sizeof(what));
+		describe(why->lead, &wheres[i], !wheres[i].recurs, what, sizeof(what));
+		if (!wheres[i].recurs)
+			describe(why->lead, &wheres[i], false, own, sizeof(own));
 		while (k < n && strcmp(spots[k].what, what) != 0)
 			k++;
 		if (k == MAX_SPOTS)
 			continue;
 		if (k == n) {
 			memcpy(spots[n].what, what, sizeof(what));
+			memcpy(spots[n].own, own, sizeof(own));
 			spots[n].where = wheres[i];
 			n++;
 		}
+		spots[k].n_names += spots[k].n_names == 0 || strcmp(spots[k].own, own) != 0;
 		spots[k].ns += wheres[i].ns;
 		spots[k].n += wheres[i].n;
+	}
+	for (u32 k = 0; k < n; k++) {
+		if (spots[k].n_names == 1 && *spots[k].own)
+			memcpy(spots[k].what, spots[k].own, sizeof(spots[k].what));
 	}
 	if (n)
 		lull_sort(spots, n, sizeof(*spots), by_ns);

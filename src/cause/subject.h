@@ -63,6 +63,8 @@ struct lull_where {
 	u32 stack;
 	u32 unit;
 	u32 last_node, last_event; /* of the piece that was added last */
+	u32 round;		   /* of the first piece */
+	bool recurs;		   /* a piece is of a later round than the next */
 	u8 cause;
 };
 

@@ -17,6 +17,8 @@
 
 /* Events that room is made for at once: 400 MB. */
 #define MAX_RESERVED (400000000 / sizeof(struct lull_host_event))
+/* Resolution of times in Chrome traces: their unit, which some programs round to. */
+#define STAMP_NS 1000
 
 /* Reading one table: which lanes count, and where rows go. */
 struct loader {
@@ -417,6 +419,18 @@ static void put_leaf(struct lull_host *h, u32 lane, u64 at_ns, u32 event)
 	}
 }
 
+/*
+ * Whether an event had ended when the next one began, but for the resolution of the clock of traces
+ * that were imported: the next one is not inside of it.
+ */
+static bool touches(const struct lull_host_event *open, const struct lull_host_event *e)
+{
+	u64 overlap_ns = open->end_ns - e->begin_ns;
+
+	return overlap_ns <= STAMP_NS && e->end_ns > open->end_ns + overlap_ns &&
+	       open->end_ns - open->begin_ns > 2 * overlap_ns;
+}
+
 /* Parents, and the line of time: one walk with the stack as the chain of parents. */
 static void flatten(struct lull_host *h)
 {
@@ -430,9 +444,12 @@ static void flatten(struct lull_host *h)
 		struct lull_host_event *e = &events[i];
 
 		while (open != LULL_NONE &&
-		       (events[open].lane != e->lane || events[open].end_ns <= e->begin_ns)) {
+		       (events[open].lane != e->lane || events[open].end_ns <= e->begin_ns ||
+			touches(&events[open], e))) {
 			u32 parent = events[open].parent;
 
+			if (events[open].lane == e->lane && events[open].end_ns > e->begin_ns)
+				events[open].end_ns = e->begin_ns;
 			put_leaf(h, events[open].lane, events[open].end_ns, parent);
 			open = parent;
 		}
