@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/types.h"
+#include "symbol/demangle_rust.h"
 
 /* The C++ ABI's own function (cxxabi.h is for C++ only). Returns malloc'd text or NULL. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *len, int *status);
@@ -69,6 +70,8 @@ char *lull_demangle(const char *name)
 
 	if (name[0] == '_' && name[1] == 'Z')
 		text = __cxa_demangle(name, NULL, NULL, &status);
+	if (!text)
+		text = lull_demangle_rust(name);
 	if (!text)
 		return lull_strdup(name);
 	if (is_rust(text, strlen(text)))

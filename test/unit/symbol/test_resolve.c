@@ -231,6 +231,24 @@ static void names_are_demangled(void **state)
 		  "3fmt17hfedcba9876543210E",
 		  "<alloc::string::String as core::fmt::Display>::fmt" },
 		{ "_Znonsense", "_Znonsense" },
+		{ "_RNvCs4X4t9plMPHF_5words8tokenise", "words::tokenise" },
+		{ "_RNvMNtNtCsgEmfK2I1SDS_4core4char7methodsc13is_whitespace",
+		  "<char>::is_whitespace" },
+		{ "_RNvXs2_NtNtCsjrHSEGnQ3l9_3std4hash6randomNtB5_13DefaultHasherNtNtCsgEmfK2I1SDS_"
+		  "4core4hash6Hasher6finish",
+		  "<std::hash::random::DefaultHasher as core::hash::Hasher>::finish" },
+		{ "_RINvMNtCsgEmfK2I1SDS_4core3cmpNtB3_8Ordering9then_withNCNvXs0_NtNtB5_5panic8"
+		  "locationNtBY_8LocationNtB3_3Ord3cmps_0EB5_",
+		  "<core::cmp::Ordering>::then_with<<core::panic::location::Location as "
+		  "core::cmp::Ord>::cmp::{closure#1}>" },
+		{ "_RNSNvNvCs2_3foo3barSb3new", "_RNSNvNvCs2_3foo3barSb3new" },
+		{ "_RIC1aTxRSjQAhj4_PeFUKCjmEuEE.llvm.17",
+		  "a<(i64, &[usize], &mut [u8; _], *const str, unsafe fn(usize, u32))>" },
+		{ "_RIC1aDNtB2_1fpNtB2_1tbNtB2_1gELB__", "_RIC1aDNtB2_1fpNtB2_1tbNtB2_1gELB__" },
+		{ "_RNvB_1a", "_RNvB_1a" },
+		{ "_RNvC1a9short", "_RNvC1a9short" },
+		{ "_R", "_R" },
+		{ "_Rescue", "_Rescue" },
 		{ "", "" },
 	};
 
