@@ -132,7 +132,7 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	/* Calls that were recorded with their line are told apart by it. */
 	if (node && (c->place == LULL_PLACE_CALL || c->place == LULL_PLACE_LOST ||
 		     c->place == LULL_PLACE_COPY))
-		key[3] = lull_location_frame(s->reader, recorded_stack(s, c->node));
+		key[3] = lull_location_frame(s, recorded_stack(s, c->node));
 	ix = lull_map_add(&w->where, lull_hash(key, sizeof(key)), &is_new);
 	if (is_new) {
 		*ix = (u32)s->wheres.n;

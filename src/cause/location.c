@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "model/callpath.h"
 #include "model/thread/doing.h"
@@ -62,19 +63,30 @@ static const char *module_of(struct lull_reader *r, const struct lull_frame_row 
 	return frame->module ? lull_reader_string(r, modules[frame->module - 1].path, NULL) : "";
 }
 
-/* ---- functions that the compiler inlined ---- */
+/* ---- whose function a frame is ---- */
 
 /* Whether a name among the inlined ones is a function that the program's author knows. */
 static bool is_own_inlined(const char *name)
 {
 	static const char *const made[] = { "operator", "_FUN", "{lambda", "<lambda", NULL };
+	const char *types = strchr(name, '<'), *scope = strstr(name, "::");
 
 	for (size_t i = 0; made[i]; i++) {
 		if (!strncmp(name, made[i], strlen(made[i])))
 			return false;
 	}
-	/* Templates of the standard library lose their scope here: "sort<...>". */
-	return !strchr(name, '<') && lull_doing_is_own(name, "-", "");
+	/* C++ templates of the standard library lose their scope here: "sort<...>". */
+	return (!types || types == name || (scope && scope < types)) &&
+	       lull_doing_is_own(name, "-", "");
+}
+
+/* A name without what it returns and takes, to be freed. */
+static char *without_types(const char *function)
+{
+	size_t len;
+	const char *name = lull_doing_name(function, &len);
+
+	return lull_strndup(name, len);
 }
 
 /*
@@ -89,7 +101,7 @@ static char *own_inlined(const char *names, bool is_header)
 		if ((is_header && !rest) || !is_own_inlined(name))
 			continue;
 		free(own);
-		own = lull_strdup(name);
+		own = without_types(name);
 	}
 	free(all);
 	return own;
@@ -122,33 +134,146 @@ static char *plain_name(const struct lull_frame_row *frame, const char *function
 	return len && name[len] ? lull_strndup(name, len) : NULL;
 }
 
-char **lull_location_inlined(struct lull_reader *r)
+/* The function around a lambda that a library calls: "State<main::{lambda()#1}>::run" has main. */
+static char *lambda_owner(const char *function)
+{
+	const char *end = strstr(function, "::{lambda"), *begin = end;
+	int depth = 0;
+
+	for (; begin && begin > function; begin--) {
+		depth += strchr(")>", begin[-1]) != NULL;
+		depth -= strchr("(<", begin[-1]) != NULL;
+		if (depth < 0 || (!depth && strchr(" ,", begin[-1])))
+			break;
+	}
+	if (!begin || begin == end)
+		return NULL;
+	return lull_strndup(begin, strcspn(begin, "(<") < (size_t)(end - begin)
+					   ? strcspn(begin, "(<")
+					   : (size_t)(end - begin));
+}
+
+/* The file and functions of a frame; the file is that of the innermost one. */
+struct source {
+	const char *function, *inlined, *file, *module;
+};
+
+static struct source source_of(struct lull_reader *r, const struct lull_frame_row *frame)
+{
+	return (struct source){
+		.function = lull_reader_string(r, frame->function, NULL),
+		.inlined = lull_reader_string(r, frame->inlined, NULL),
+		.file = lull_reader_string(r, frame->file, NULL),
+		.module = module_of(r, frame),
+	};
+}
+
+/*
+ * A number for the outermost namespace or crate of a function, or of the type "<Type as Trait>" that
+ * it is of; 0 if there is none.
+ */
+static u64 scope_of(const char *function)
+{
+	size_t len;
+	const char *name = lull_doing_name(function, &len), *stop = name + len, *end;
+
+	name += strspn(name, "<&*[(");
+	end = strstr(name, "::");
+	if (!end || end >= stop || memchr(name, '<', (size_t)(end - name)))
+		return 0;
+	return lull_hash(name, (size_t)(end - name)) | 1;
+}
+
+#define IN_HEADER 1u
+#define ELSEWHERE 2u
+
+/*
+ * Namespaces and crates all of whose functions lie in files of libraries, as far as the frames of
+ * this report tell: much of them is compiled into the program.
+ */
+static void find_libraries(struct lull_map *scopes, struct lull_reader *r)
 {
 	size_t n;
 	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
-	char **own = lull_alloc(n + 1, sizeof(*own));
 
+	lull_map_init(scopes);
 	for (size_t i = 0; i < n; i++) {
-		const char *names = lull_reader_string(r, frames[i].inlined, NULL);
-		const char *file = lull_reader_string(r, frames[i].file, NULL);
+		struct source at = source_of(r, &frames[i]);
+		u64 scope = frames[i].kind == LULL_FRAME_NATIVE ? scope_of(at.function) : 0;
 
-		if (*names)
-			own[i] = own_inlined(names, !*file || lull_doing_is_header(file));
-		if (!own[i])
-			own[i] = plain_name(&frames[i],
-					    lull_reader_string(r, frames[i].function, NULL));
+		/*
+		 * Where something was inlined, the file is not that of the function; a trait may be
+		 * another's than the type.
+		 */
+		if (scope && *at.file && !*at.inlined && *at.function != '<')
+			*lull_map_add(scopes, scope, NULL) |=
+				lull_doing_is_header(at.file) ? IN_HEADER : ELSEWHERE;
 	}
+}
+
+static bool is_library(const struct lull_map *scopes, const char *function)
+{
+	u64 scope = scope_of(function);
+	const u32 *where = scope ? lull_map_find(scopes, scope) : NULL;
+
+	return where && *where == IN_HEADER;
+}
+
+/*
+ * The program's function that a library calls, which is the last that was inlined there; the names
+ * before it may be the library's, without their scope.
+ */
+static char *called_back(struct source at)
+{
+	const char *last = strrchr(at.inlined, ';');
+
+	last = last ? last + 1 : at.inlined;
+	return is_own_inlined(last) ? without_types(last) : lambda_owner(at.function);
+}
+
+static struct lull_own_frame look_at(const struct lull_frame_row *frame, struct source at,
+				     const struct lull_map *scopes)
+{
+	bool is_header = !*at.file || lull_doing_is_header(at.file);
+	struct lull_own_frame own = { .is_own =
+					      lull_doing_is_own(at.function, at.file, at.module) };
+	bool is_compiled_in = !own.is_own || is_library(scopes, at.function);
+
+	own.is_own = !is_compiled_in;
+	/* A library's function that calls the program's, which was inlined: a thread's lambda. */
+	if (is_compiled_in && *at.inlined && !is_header && frame->kind == LULL_FRAME_NATIVE)
+		own.is_own = lull_doing_is_own("inlined", at.file, at.module);
+	if (is_compiled_in && own.is_own)
+		own.name = called_back(at);
+	else if (*at.inlined)
+		own.name = own_inlined(at.inlined, is_header);
+	if (!own.name)
+		own.name = plain_name(frame, at.function);
 	return own;
 }
 
-void lull_location_free_inlined(char **own, struct lull_reader *r)
+struct lull_own_frame *lull_location_frames(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	struct lull_own_frame *own = lull_alloc(n + 1, sizeof(*own));
+	struct lull_map scopes;
+
+	find_libraries(&scopes, r);
+	for (size_t i = 0; i < n; i++)
+		own[i] = look_at(&frames[i], source_of(r, &frames[i]), &scopes);
+	lull_map_release(&scopes);
+	return own;
+}
+
+void lull_location_free_frames(struct lull_own_frame *frames, struct lull_reader *r)
 {
 	size_t n;
 
 	(void)lull_reader_dim(r, LULL_TABLE_frame, &n);
-	for (size_t i = 0; own && i < n; i++)
-		free(own[i]);
-	free(own);
+	for (size_t i = 0; frames && i < n; i++)
+		free(frames[i].name);
+	free(frames);
 }
 
 /* ---- what a stack says ---- */
@@ -254,18 +379,18 @@ bool lull_location_is_update(struct lull_reader *r, u32 stack)
 }
 
 /* The innermost frame that is the program's own, else the innermost of Python, else 0. */
-static u32 own_frame(struct lull_reader *r, u32 stack)
+static u32 own_frame(const struct lull_subject *s, u32 stack)
 {
+	struct lull_reader *r = s->reader;
 	struct walk w = walk_from(r, stack);
 	u32 best = 0, frame;
 
 	while ((frame = next_frame(&w))) {
 		const struct lull_frame_row *f = &w.frames[frame - 1];
 		const char *file = lull_reader_string(r, f->file, NULL);
-		const char *function = lull_reader_string(r, f->function, NULL);
 
 		if (f->kind != LULL_FRAME_PYTHON) {
-			if (lull_doing_is_own(function, file, module_of(r, f)))
+			if (s->frames[frame - 1].is_own)
 				return frame;
 			continue;
 		}
@@ -279,9 +404,9 @@ static u32 own_frame(struct lull_reader *r, u32 stack)
 	return best;
 }
 
-u32 lull_location_frame(struct lull_reader *r, u32 stack)
+u32 lull_location_frame(const struct lull_subject *s, u32 stack)
 {
-	return own_frame(r, stack);
+	return own_frame(s, stack);
 }
 
 /* The function of a frame of the program, and its file, or NULL. */
@@ -294,8 +419,8 @@ static const char *function_of(const struct lull_subject *s, u32 frame, const ch
 	/* A line of a library that was inlined there is none of the program. */
 	if (!**file || lull_doing_is_header(*file))
 		*file = NULL;
-	if (s->inlined[frame - 1])
-		return s->inlined[frame - 1];
+	if (s->frames[frame - 1].name)
+		return s->frames[frame - 1].name;
 	return lull_reader_string(s->reader, frames[frame - 1].function, NULL);
 }
 
@@ -303,7 +428,7 @@ u64 lull_location_function(const struct lull_subject *s, u32 stack)
 {
 	size_t n;
 	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
-	u32 frame = own_frame(s->reader, stack);
+	u32 frame = own_frame(s, stack);
 	const char *file = NULL, *function = frame ? function_of(s, frame, &file) : NULL;
 
 	if (!function)
@@ -317,7 +442,7 @@ static void from_stack(struct lull_location *at, const struct lull_subject *s, u
 {
 	size_t n;
 	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
-	u32 frame = own_frame(s->reader, stack);
+	u32 frame = own_frame(s, stack);
 
 	if (!frame)
 		return;

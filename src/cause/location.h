@@ -33,17 +33,24 @@ bool lull_location_has_module(struct lull_reader *r, u32 stack, const char *part
 /* A number for the function of the program a stack is in; 0 if there is none. */
 u64 lull_location_function(const struct lull_subject *s, u32 stack);
 
-/*
- * For each frame the program's innermost function that was inlined there, or the frame's own
- * without its arguments; NULL if the name of the frame will do.
- */
-char **lull_location_inlined(struct lull_reader *r);
+/* What is known of a frame of native code. */
+struct lull_own_frame {
+	/*
+	 * The program's innermost function that was inlined there, or the frame's own without its
+	 * arguments; NULL if the name of the frame will do.
+	 */
+	char *name;
+	bool is_own; /* it is a function of the program, or one was inlined there */
+};
+
+/* All frames of the report, by number, from 0. */
+struct lull_own_frame *lull_location_frames(struct lull_reader *r);
 
 /* Free them. */
-void lull_location_free_inlined(char **own, struct lull_reader *r);
+void lull_location_free_frames(struct lull_own_frame *frames, struct lull_reader *r);
 
 /* The frame of the program's own code that a stack is in; 0 if there is none. */
-u32 lull_location_frame(struct lull_reader *r, u32 stack);
+u32 lull_location_frame(const struct lull_subject *s, u32 stack);
 
 /* The place of a host event (or LULL_NONE) and a stack (or 0). */
 struct lull_location lull_location_find(const struct lull_subject *s, u32 event, u32 stack);

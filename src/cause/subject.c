@@ -299,7 +299,7 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	s->process = process;
 	s->device = track;
 	s->n_cpus = count_cpus(r);
-	s->inlined = lull_location_inlined(r);
+	s->frames = lull_location_frames(r);
 	s->ranks.last_rank = LULL_NONE;
 	lull_causes_by_place(s->by_place);
 	init_results(s);
@@ -375,7 +375,7 @@ bool lull_subject_as_one(struct lull_subject *one, const struct lull_subject *s)
 		.process = s->process,
 		.device = s->device,
 		.n_cpus = s->n_cpus,
-		.inlined = s->inlined,
+		.frames = s->frames,
 		.units = s->units,
 		.chain = s->chain,
 		.host = s->host,
@@ -464,6 +464,6 @@ void lull_subject_release(struct lull_subject *s)
 	lull_vec_release(&s->lazy);
 	lull_vec_release(&s->moves);
 	lull_vec_release(&s->faults);
-	lull_location_free_inlined(s->inlined, s->reader);
+	lull_location_free_frames(s->frames, s->reader);
 	release_results(s);
 }

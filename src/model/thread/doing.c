@@ -1,5 +1,6 @@
 #include "model/thread/doing.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "model/words.h"
@@ -206,12 +207,33 @@ u32 lull_doing_python(const char *function, const char *file)
 /* Past the name of an operator, whose signs are no brackets. */
 static const char *skip_operator(const char *at)
 {
+	/* Those with three signs, then with two: ">" may have "<" of its types right after it. */
+	static const char *const signs[] = {
+		"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++",
+		"--",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "|=", "^=", "->", "()", "[]", NULL
+	};
+	size_t i = 0;
+
 	at += strlen("operator");
-	if (!strncmp(at, "()", 2))
-		return at + 2;
-	at += strspn(at, "<>=-!+*/%&|^~,[]");
+	while (signs[i] && strncmp(at, signs[i], strlen(signs[i])) != 0)
+		i++;
+	at += signs[i] ? strlen(signs[i]) : strspn(at, "<>=-!+*/%&|^~,") != 0;
 	/* "operator< <int>", "operator bool" */
 	return at + (*at == ' ');
+}
+
+/* Past "decltype (f(1))", which stands for the type of the result. */
+static const char *skip_decltype(const char *at)
+{
+	int depth = 0;
+
+	for (at += strlen("decltype"); *at; at++) {
+		depth += *at == '(';
+		depth -= *at == ')';
+		if (!depth && *at != ' ')
+			return at + 1;
+	}
+	return at;
 }
 
 const char *lull_doing_name(const char *function, size_t *len)
@@ -229,6 +251,10 @@ const char *lull_doing_name(const char *function, size_t *len)
 			at = skip_operator(at);
 			continue;
 		}
+		if (!depth && !strncmp(at, "decltype", 8)) {
+			at = skip_decltype(at);
+			continue;
+		}
 		if (!depth && *at == '(')
 			break;
 		depth += *at == '<' || *at == '{';
@@ -242,16 +268,53 @@ const char *lull_doing_name(const char *function, size_t *len)
 }
 
 /* Libraries of which much is compiled into the program: what they are called for is further out. */
-static bool is_of_headers(const char *function)
+static const char *const compiled_in[] = {
+	"std::",   "__gnu_cxx::", "__cxxabiv1::", "core::", "alloc::", "hashbrown::", "Eigen::",
+	"boost::", "thrust::",	  "cub::",	  "tbb::",  "fmt::",   "absl::",      NULL
+};
+
+/* Whether a type or trait of Rust is of such a library, or names none, as "&mut [T]" and "u8". */
+static bool is_of_library(const char *type)
 {
-	static const char *const scopes[] = {
-		"std::",   "__gnu_cxx::", "__cxxabiv1::", "core::",  "alloc::",
-		"<core::", "<alloc::",	  "Eigen::",	  "boost::", "thrust::",
-		"cub::",   "tbb::",	  "fmt::",	  "absl::",  NULL
-	};
+	static const char *const words[] = { "mut ", "const ", "dyn ", NULL };
 	size_t len;
 
-	return begins_any(lull_doing_name(function, &len), scopes);
+	for (;;) {
+		type += strspn(type, "<&*[( ");
+		if (!begins_any(type, words))
+			break;
+		type += strcspn(type, " ");
+	}
+	for (len = 0; isalnum((unsigned char)type[len]) || type[len] == '_'; len++)
+		;
+	return strncmp(type + len, "::", 2) != 0 || begins_any(type, compiled_in);
+}
+
+/* "<Type as Trait>::function", "<Type>::function": the program's own if one of them is. */
+static bool is_impl_of_library(const char *name)
+{
+	int depth = 0;
+
+	if (!is_of_library(name + 1))
+		return false;
+	for (const char *at = name; *at; at++) {
+		depth += *at == '<';
+		/* That of "->" closes nothing. */
+		depth -= *at == '>' && at[-1] != '-';
+		if (depth == 1 && !strncmp(at, " as ", 4))
+			return is_of_library(at + 4);
+		if (!depth)
+			return true;
+	}
+	return true;
+}
+
+static bool is_of_headers(const char *function)
+{
+	size_t len;
+	const char *name = lull_doing_name(function, &len);
+
+	return *name == '<' ? is_impl_of_library(name) : begins_any(name, compiled_in);
 }
 
 /* Libraries that come with the system, with Python, CUDA or a framework, and the kernel. */
@@ -270,9 +333,12 @@ static bool is_library(const char *module)
 
 bool lull_doing_is_header(const char *file)
 {
-	static const char *const headers[] = { "/usr/include/", "/usr/lib/gcc",	 "/usr/local/cuda",
-					       "../sysdeps",	"/include/c++/", "../csu",
-					       "../nptl",	"./nptl",	 NULL };
+	static const char *const headers[] = {
+		"/usr/include/", "/usr/lib/gcc", "/usr/local/cuda", "../sysdeps",
+		"/include/c++/", "../csu",	 "../nptl",	    "./nptl",
+		"/rustc/",	 "/rust/deps/",	 "/rustlib/",	    "/registry/src/",
+		"library/core/", "library/std/", "library/alloc/",  NULL
+	};
 
 	return has_any(file, headers);
 }

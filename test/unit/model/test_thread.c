@@ -114,6 +114,15 @@ static void the_program_is_known_from_its_libraries(void **state)
 		  false },
 		{ "<alloc::vec::Vec<f32> as core::ops::Drop>::drop", "", "/home/u/sim", false },
 		{ "sim::world::World::advance", "", "/home/u/sim", true },
+		{ "hashbrown::map::make_hash", "", "/home/u/sim", false },
+		{ "<str>::split_once<char>", "", "/home/u/sim", false },
+		{ "<&mut [u8] as std::io::Read>::read", "", "/home/u/sim", false },
+		{ "<&mut I as core::iter::Iterator>::next", "", "/home/u/sim", false },
+		{ "<core::iter::Map<core::slice::Iter<f32>, fn(f32) -> f32>>::next", "",
+		  "/home/u/sim", false },
+		{ "<sim::World>::advance", "", "/home/u/sim", true },
+		{ "<&sim::World as core::fmt::Display>::fmt", "", "/home/u/sim", true },
+		{ "<alloc::vec::Vec<f32> as sim::Smooth>::smooth", "", "/home/u/sim", true },
 		{ "qsort_r", "", "/usr/lib/x86_64-linux-gnu/libc.so.6", false },
 		{ "advance", "", "", false },
 		{ "advance", "/home/u/sim.c", "", true },
@@ -130,6 +139,8 @@ static void the_program_is_known_from_its_libraries(void **state)
 				      functions[i].module) != functions[i].is_own)
 			fail_msg("%s of %s", functions[i].function, functions[i].module);
 	assert_true(lull_doing_is_header("/usr/include/c++/12/bits/stl_algo.h"));
+	assert_true(lull_doing_is_header("/rustc/59807616e1fa/library/core/src/hash/mod.rs"));
+	assert_true(lull_doing_is_header("/home/u/.cargo/registry/src/index/rand-0.8/src/lib.rs"));
 	assert_false(lull_doing_is_header("/home/u/include/sim.h"));
 }
 
@@ -145,6 +156,11 @@ static void names_have_no_types_around_them(void **state)
 		  "(anonymous namespace)::Tracker::loop" },
 		{ "Grid::operator()(int) const", "Grid::operator()" },
 		{ "bool operator< <int>(Cell<int> const&)", "operator< <int>" },
+		{ "bool std::operator><float, int>(std::pair<float, int> const&)",
+		  "std::operator><float, int>" },
+		{ "decltype (forward<float>((a), b)) std::greater<void>::_S_cmp<float>(float&&)",
+		  "std::greater<void>::_S_cmp<float>" },
+		{ "Cell::operator<<=(int)", "Cell::operator<<=" },
 		{ "Cell::operator bool() const", "Cell::operator bool" },
 		{ "run(int)::{lambda(float)#1}::operator()(float) const", "run" },
 		{ "Grid::run()", "Grid::run" },
