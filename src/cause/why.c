@@ -252,6 +252,17 @@ static int check_given(const struct lull_why *why, u64 unrecorded_ns, struct lul
 			 (f64)unrecorded_ns / 1e6, compute_ns / 1e6);
 }
 
+/* What to do if there is none. */
+static const char *how_to_record_work(struct lull_reader *r)
+{
+	if (!(lull_reader_info(r)->flags & LULL_FILE_IMPORTED))
+		return "`lull doctor` says why CUDA may be missing";
+	return lull_reader_stats(r, LULL_TABLE_op).n_rows
+		       ? "and torch.profiler records it with activities=[ProfilerActivity.CPU, "
+			 "ProfilerActivity.CUDA]"
+		       : "and `lull profile` records it";
+}
+
 int lull_why_run(struct lull_why *why, struct lull_reader *r,
 		 const struct lull_why_options *options, struct lull_err *err)
 {
@@ -270,8 +281,8 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 	if (!lull_work_count(r, LULL_WORK_ALL))
 		return lull_fail(err, LULL_E_NOT_FOUND,
 				 "no GPU work in the recording: no kernels, copies or memsets; "
-				 "`lull info` lists its contents, `lull doctor` says why CUDA may "
-				 "be missing");
+				 "`lull info` lists its contents, %s",
+				 how_to_record_work(r));
 	load_subjects(why, o.without);
 	if (!why->n_subjects)
 		return lull_fail(

@@ -209,6 +209,8 @@ struct lull_job_verdict {
 	f64 mean_ns;	   /* mean step over all ranks: what the shares are of */
 	f64 cost_ns;	   /* of the cause, a step, mean over ranks */
 	char why_not[256]; /* why there is none */
+	int likely;	   /* then: the cause that is likely all the same, or -1 */
+	f64 likely_ns;	   /* its time in a step */
 	u32 n_steps;
 	f64 compute, wait, transfer, bubble, copy, idle; /* shares of the ranks' time */
 	f64 hidden; /* share of the collectives' time with kernels at the same time */

@@ -370,6 +370,7 @@ static void put_verdict(struct lull_json *j, const struct lull_job *job)
 
 	text(j, "first", cause_id(v->cause));
 	text(j, "cannot_tell", v->why_not);
+	text(j, "likely", cause_id(v->likely));
 	lull_json_key_fixed(j, "step_ns", v->step_ns, 0);
 	lull_json_key_fixed(j, "mean_step_ns", v->mean_ns, 0);
 	lull_json_key_fixed(j, "cost_ns", v->cost_ns, 0);

@@ -481,6 +481,20 @@ static void give_up(const struct lull_job *job, struct lull_job_verdict *v)
 			 "no cause takes more than %.0f %% of the step", WORTH * 100);
 }
 
+/* More is not explained than the largest cause has: that is no more than likely. */
+static void doubt(struct lull_job_verdict *v, f64 blind_ns)
+{
+	snprintf(v->why_not, sizeof(v->why_not),
+		 "the recordings do not explain %.2f ms of each step of %.2f ms", blind_ns / 1e6,
+		 v->mean_ns / 1e6);
+	if (v->cause >= 0 && v->cost_ns >= WORTH * v->step_ns) {
+		v->likely = v->cause;
+		v->likely_ns = v->cost_ns;
+	}
+	v->cause = -1;
+	v->cost_ns = 0;
+}
+
 static f64 hidden_share(const struct lull_job *job)
 {
 	const struct lull_job_kind *all = job->kinds.at;
@@ -498,7 +512,7 @@ void lull_job_judge(struct lull_job *job)
 	struct lull_job_verdict *v = &job->verdict;
 	f64 cost_ns[LULL_N_CAUSES], wait_ns, blind_ns;
 
-	v->cause = -1;
+	v->cause = v->likely = -1;
 	v->n_steps = job->n_steps;
 	v->step_ns = median_step(job);
 	v->hidden = hidden_share(job);
@@ -515,13 +529,7 @@ void lull_job_judge(struct lull_job *job)
 			consider(v, k, cost_ns[k]);
 	blind_ns = cost_ns[lull_cause_default(LULL_CAUSE_BLIND)];
 	if (blind_ns > v->cost_ns && blind_ns >= WORTH * v->step_ns) {
-		snprintf(v->why_not, sizeof(v->why_not),
-			 "the recordings do not explain %.2f ms of each step of %.2f ms; lull why "
-			 "of one report says what is missing. The next cause is %s with %.2f ms",
-			 blind_ns / 1e6, v->mean_ns / 1e6,
-			 v->cause < 0 ? "nothing" : lull_causes[v->cause]->id, v->cost_ns / 1e6);
-		v->cause = -1;
-		v->cost_ns = 0;
+		doubt(v, blind_ns);
 		return;
 	}
 	if (v->cause >= 0 && v->cost_ns >= WORTH * v->step_ns)

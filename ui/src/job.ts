@@ -51,6 +51,7 @@ export interface Job {
   world_size: number | null;
   first: string | null;
   cannot_tell: string | null;
+  likely?: string | null; // then: the cause that is likely all the same
   step_ns: number; // median
   mean_step_ns: number; // what costs are a share of: they are means, too
   cost_ns: number;
@@ -121,6 +122,7 @@ export function sentence(job: Job): string {
   const cost = `${format.duration(job.cost_ns)} of each step of ${format.duration(job.mean_step_ns)}${job.mean_step_ns ? ` (${format.percent(job.cost_ns / job.mean_step_ns)})` : ""}`;
   if (job.first === "straggler" && s) return `Rank ${s.rank}${s.host ? ` (${s.host})` : ""} delays the job: the others wait for it ${cost}.`;
   if (job.first) return `${job.ranks.length} ranks, mostly ${job.first}: ${cost}.`;
+  if (job.likely) return `Probably ${job.likely}; not sure: ${job.cannot_tell}.`;
   return job.cannot_tell || "Cannot tell what the ranks wait for.";
 }
 

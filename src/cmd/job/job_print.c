@@ -170,6 +170,20 @@ static enum lull_among_ranks ranks_of(const struct lull_job_verdict *v)
 	return v->cause < 0 ? LULL_RANKS_NOTHING : lull_causes[v->cause]->ranks;
 }
 
+/* There is no answer: what is likely, if anything is, or why. */
+static void say_likely(const struct printer *p, const struct lull_job_verdict *v)
+{
+	if (v->likely < 0) {
+		say(p, 0, "Cannot tell what delays the job: %s.", v->why_not);
+		return;
+	}
+	say(p, 0, "Probably %s: %s, %.2f ms of each step of %.2f ms (%.0f %%).",
+	    lull_causes[v->likely]->id, lull_causes[v->likely]->title, v->likely_ns / 1e6,
+	    v->mean_ns / 1e6, v->likely_ns / v->mean_ns * 100);
+	say(p, 2, "Not sure: %s.", v->why_not);
+	say(p, 2, "To be sure: lull why of one report says what to record.");
+}
+
 static void headline(const struct printer *p, const struct lull_job *job)
 {
 	const struct lull_job_verdict *v = &job->verdict;
@@ -177,7 +191,7 @@ static void headline(const struct printer *p, const struct lull_job *job)
 	char name[96];
 
 	if (v->cause < 0) {
-		say(p, 0, "Cannot tell what delays the job: %s.", v->why_not);
+		say_likely(p, v);
 	} else if (ranks_of(v) == LULL_RANKS_LATE) {
 		rank_name(lull_vec_get(&job->ranks, late->rank_ix), name, sizeof(name));
 		say(p, 0,

@@ -150,6 +150,7 @@ static const struct lull_property document[] = {
 	{ "world_size", "integer|null", "ranks of the job", NULL },
 	{ "first", "string|null", "what delays the job; null if that cannot be determined", NULL },
 	{ "cannot_tell", "string|null", "why not", NULL },
+	{ "likely", "string|null", "then: the cause that is likely all the same", NULL },
 	{ "step_ns", "number", "median step", NULL },
 	{ "mean_step_ns", "number", "mean step of all ranks", NULL },
 	{ "cost_ns", "number", "of the first cause, a step", NULL },
