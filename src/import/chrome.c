@@ -308,7 +308,9 @@ void lull_chrome_event(struct lull_chrome *c, const struct lull_jevent *e)
 		take_names(c, e);
 		break;
 	case 0:
-		bad(c);
+		/* Some programs end the list with {}, so that each event can be followed by a comma. */
+		if (e->has_ts || e->name.len || e->args.at)
+			bad(c);
 		break;
 	default:
 		add_gap(c, e);

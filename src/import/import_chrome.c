@@ -1,13 +1,12 @@
 /*
- * Chrome traces, as chrome://tracing and Perfetto read them and many programs write them.
+ * Chrome traces, as chrome://tracing and Perfetto read them and many programs write them; those of
+ * JAX and TensorFlow have GPUs in them.
  */
-#include "import/chrome.h"
+#include "import/xla.h"
 
 static int run(struct lull_import_job *job, struct lull_err *err)
 {
-	static const struct lull_chrome_dialect plain = { 0 };
-
-	return lull_chrome_run(job, &plain, err);
+	return lull_chrome_run(job, &lull_xla_dialect, err);
 }
 
 const struct lull_import lull_import_chrome = {

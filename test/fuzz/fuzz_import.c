@@ -91,6 +91,22 @@ static const char chrome[] =
 	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"p\"}},"
 	"{\"ph\":\"s\",\"id\":1,\"cat\":\"flow\",\"name\":\"f\",\"pid\":1,\"tid\":2,\"ts\":11}]";
 
+static const char xla[] =
+	"{\"traceEvents\":[{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{"
+	"\"name\":\"/device:GPU:0\"}},{\"ph\":\"M\",\"pid\":1,\"tid\":14,\"name\":"
+	"\"thread_name\",\"args\":{\"name\":\"Stream #14(Compute)\"}},{\"ph\":\"M\",\"pid\":1,"
+	"\"tid\":99,\"name\":\"thread_name\",\"args\":{\"name\":\"XLA Ops\"}},"
+	"{\"ph\":\"X\",\"pid\":7,\"tid\":7,\"ts\":1,\"dur\":9,\"name\":\"$t.py:41 step\"},"
+	"{\"ph\":\"X\",\"pid\":7,\"tid\":7,\"ts\":1,\"dur\":9,\"name\":\"train\",\"args\":{"
+	"\"step_num\":\"3\"}},{\"ph\":\"X\",\"pid\":7,\"tid\":7,\"ts\":2,\"dur\":1,\"name\":"
+	"\"cuLaunchKernel\",\"args\":{\"correlation_id\":\"5\"}},"
+	"{\"ph\":\"X\",\"pid\":1,\"tid\":14,\"ts\":4,\"dur\":2,\"name\":\"fusion\",\"args\":{"
+	"\"correlation_id\":\"5\",\"kernel_details\":\"regs:32 static_shared:8 "
+	"grid:80,2,1 block:256,1,1\"}},{\"ph\":\"X\",\"pid\":1,\"tid\":14,\"ts\":7,\"dur\":1,"
+	"\"name\":\"MemcpyD2H\",\"args\":{\"correlation_id\":6,\"memcpy_details\":\"kind_src:"
+	"device kind_dst:pinned size:64\"}},{\"ph\":\"X\",\"pid\":1,\"tid\":14,\"ts\":8,"
+	"\"dur\":1,\"name\":\"Memset\"},{}]}";
+
 struct fuzz {
 	u64 state;
 	char bytes[MAX_BYTES];
@@ -354,17 +370,19 @@ static void run_once(struct fuzz *f, const char *dir)
 	static const struct {
 		const char *text;
 		size_t len;
-	} traces[] = { { pytorch, sizeof(pytorch) - 1 }, { chrome, sizeof(chrome) - 1 } };
+	} traces[] = { { pytorch, sizeof(pytorch) - 1 },
+		       { chrome, sizeof(chrome) - 1 },
+		       { xla, sizeof(xla) - 1 } };
 	const struct lull_import_options options = {
 		.type = types[below(f, LULL_COUNT_OF(types))],
 		.is_quiet = true,
 		.is_temporary = true,
 	};
-	size_t which = below(f, 3);
+	size_t which = below(f, LULL_COUNT_OF(traces) + 1);
 	struct lull_err err;
 	char trace[256], report[256], part[300];
 
-	if (which == 2) {
+	if (which == LULL_COUNT_OF(traces)) {
 		make_snapshot(f);
 	} else {
 		f->len = traces[which].len;
