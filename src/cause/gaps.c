@@ -290,12 +290,35 @@ static struct fact fact_of(struct facts *f, u32 stack)
 	return *(struct fact *)lull_vec_get(&f->all, *ix);
 }
 
+/* Whether a sample of Python is in a call of the C library that waits for another thread. */
+static void count_wait(struct lull_gap_place *place, const struct lull_subject *s,
+		       const struct lull_host_sample *sample, u32 bits)
+{
+	u32 ix = lull_host_at(&s->host, sample->lane, sample->at_ns);
+	const struct lull_host_event *e;
+
+	if (!sample->is_python || ix == LULL_NONE)
+		return;
+	e = lull_vec_get(&s->host.events, ix);
+	if (e->kind != LULL_HOST_OSCALL || !(e->inside & LULL_IN_QUEUE))
+		return;
+	place->n_waits++;
+	place->n_locks += !(bits & (LULL_IN_QUEUE | LULL_IN_EVENTS | LULL_IN_DEMAND)) &&
+			  lull_location_is_lock(s->reader, e->stack);
+}
+
+bool lull_gap_waits_for_lock(const struct lull_gap_place *p)
+{
+	return p->n_locks * 2 > p->n_waits;
+}
+
 static void count_sample(struct lull_gap_place *place, struct facts *facts,
 			 const struct lull_host_sample *sample)
 {
 	struct fact fact = fact_of(facts, sample->stack);
 	struct lull_gap_votes *v = sample->is_python ? &place->python : &place->native;
 
+	count_wait(place, facts->s, sample, fact.bits);
 	v->n++;
 	for (size_t i = 0; i < LULL_GAP_BITS; i++)
 		v->n_in[i] += !!(fact.bits & lull_gap_bits[i]);

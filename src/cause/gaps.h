@@ -37,6 +37,8 @@ struct lull_gap_votes {
 struct lull_gap_place {
 	u32 n; /* steps in which the gap is long */
 	struct lull_gap_votes python, native;
+	u32 n_waits;   /* samples of Python in calls that wait for another thread */
+	u32 n_locks;   /* of those, in a lock that code of the program takes itself */
 	u64 gap_ns;    /* of all long gaps here */
 	u64 others_ns; /* of that, other threads are at work */
 };
@@ -51,6 +53,12 @@ void lull_gaps_init(struct lull_gaps *g, struct lull_subject *s);
 
 /* Bits that more than half of the samples at the place have. */
 u32 lull_gap_voted(const struct lull_gap_place *p);
+
+/*
+ * Whether such a wait here is for a lock. Queues, conditions and events of Python are made of locks,
+ * too, but the function that waits is of its library then.
+ */
+bool lull_gap_waits_for_lock(const struct lull_gap_place *p);
 
 /* A stack in the function of the program that most samples at the place are in, or 0. */
 u32 lull_gap_stack(const struct lull_gap_place *p);

@@ -525,6 +525,40 @@ bool lull_location_has_module(struct lull_reader *r, u32 stack, const char *part
 	return frame;
 }
 
+/* How CPython's locks wait: the function that PyThread_... and, since 3.13, mutexes go through. */
+static bool is_lock(const char *function)
+{
+	static const char *const names[] = { "PyThread_acquire_lock", "_PyMutex_Lock",
+					     "PyMutex_Lock", "_PyRecursiveMutex_Lock", NULL };
+
+	for (size_t i = 0; names[i]; i++) {
+		if (!strncmp(function, names[i], strlen(names[i])))
+			return true;
+	}
+	return false;
+}
+
+bool lull_location_is_lock(struct lull_reader *r, u32 stack)
+{
+	struct walk w = walk_from(r, stack);
+	bool has_lock = false;
+	u32 frame, module = 0;
+
+	while ((frame = next_frame(&w))) {
+		const struct lull_frame_row *f = &w.frames[frame - 1];
+		const char *function = lull_reader_string(r, f->function, NULL);
+
+		if (f->kind == LULL_FRAME_PYTHON || strstr(function, "EvalFrame"))
+			return has_lock;
+		module = module ? module : f->module;
+		/* A queue or a semaphore in C waits so, too. */
+		if (f->module != module || strcasestr(function, "queue"))
+			return false;
+		has_lock = has_lock || is_lock(function);
+	}
+	return false;
+}
+
 bool lull_location_is_interpreter(struct lull_reader *r, u32 stack)
 {
 	size_t n_stacks, n_frames;

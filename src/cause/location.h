@@ -24,6 +24,12 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack);
 /* Whether the innermost frame of Python is the optimizer's; cheaper than all bits. */
 bool lull_location_is_update(struct lull_reader *r, u32 stack);
 
+/*
+ * Whether a native stack is in a lock of Python that the interpreter takes for code of Python: in
+ * threading.Lock.acquire(), not in a queue or a semaphore that is written in C.
+ */
+bool lull_location_is_lock(struct lull_reader *r, u32 stack);
+
 /* Whether the innermost frame of a native stack is Python's interpreter itself. */
 bool lull_location_is_interpreter(struct lull_reader *r, u32 stack);
 

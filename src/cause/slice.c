@@ -195,6 +195,9 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	    sl->place->python.n) {
 		p.inside |= lull_gap_voted(sl->place) & (LULL_IN_LOADER | LULL_IN_STORAGE);
 		p.stack = p.stack ? p.stack : sl->place->python.stack;
+		if ((p.inside & LULL_IN_QUEUE) && lull_gap_waits_for_lock(sl->place) &&
+		    lull_location_is_lock(sl->s->reader, events[p.event].stack))
+			p.inside = (p.inside & ~(u32)LULL_IN_QUEUE) | LULL_IN_LOCK;
 	}
 	if (has_others(sl))
 		p.inside |= LULL_IN_OTHERS;

@@ -167,6 +167,22 @@ u32 lull_file_bits(const char *path)
 	return has_any(path, framework) ? LULL_IN_FRAMEWORK : 0;
 }
 
+/* Code that a library makes has no file: <__array_function__ internals>, <attrs generated ...>. */
+static bool is_generated(const char *path)
+{
+	/* So has what people type, and the words after -c. */
+	static const char *const typed[] = { "<string>", "<stdin>", "<ipython-", "<console>",
+					     "<cell",	 "<input>", NULL };
+
+	if (*path != '<')
+		return false;
+	for (size_t i = 0; typed[i]; i++) {
+		if (!strncmp(path, typed[i], strlen(typed[i])))
+			return false;
+	}
+	return true;
+}
+
 bool lull_file_is_plumbing(const char *path)
 {
 	static const char *const parts[] = { "/torch/",		"<frozen",   "/site-packages/",
@@ -178,7 +194,7 @@ bool lull_file_is_plumbing(const char *path)
 			return true;
 	}
 	/* PyTorch's traces have paths as from the folder that is imported from. */
-	return !strncmp(path, "torch/", 6);
+	return is_generated(path) || !strncmp(path, "torch/", 6);
 }
 
 u32 lull_oscall_bits(const char *name)

@@ -181,6 +181,7 @@ u32 lull_doing_python(const char *function, const char *file)
 		{ "/queue.py", "get", LULL_IN_QUEUE },
 		{ "/threading.py", "wait", LULL_IN_QUEUE },
 		{ "/threading.py", "join", LULL_IN_QUEUE },
+		{ "/threading.py", "_wait_for_tstate_lock", LULL_IN_QUEUE },
 		{ "/threading.py", "acquire", LULL_IN_LOCK },
 		{ "/threading.py", "__enter__", LULL_IN_LOCK },
 		{ "/multiprocessing/queues.py", "get", LULL_IN_QUEUE },
@@ -196,6 +197,9 @@ u32 lull_doing_python(const char *function, const char *file)
 		{ "/http/client.py", "", LULL_IN_SOCKET },
 	};
 
+	/* Python 3.11 and later name the class, too: "Queue.get". */
+	if (strrchr(function, '.'))
+		function = strrchr(function, '.') + 1;
 	for (size_t i = 0; i < LULL_COUNT_OF(waits); i++) {
 		if (strstr(file, waits[i].file) &&
 		    !strncmp(function, waits[i].function, strlen(waits[i].function)))

@@ -91,6 +91,11 @@ static void functions_say_what_they_do(void **state)
 		assert_int_equal(lull_doing_native(functions[i].function, functions[i].module),
 				 functions[i].bits);
 	assert_int_equal(lull_doing_python("get", "/usr/lib/python3.12/queue.py"), LULL_IN_QUEUE);
+	assert_int_equal(lull_doing_python("Queue.get", "/usr/lib/python3.11/queue.py"),
+			 LULL_IN_QUEUE);
+	assert_int_equal(
+		lull_doing_python("Thread._wait_for_tstate_lock", "/usr/lib/python3.11/threading.py"),
+		LULL_IN_QUEUE);
 	assert_int_equal(lull_doing_python("put", "/usr/lib/python3.12/queue.py"), 0);
 	assert_int_equal(lull_doing_python("get", "/home/u/train.py"), 0);
 }
@@ -142,6 +147,21 @@ static void the_program_is_known_from_its_libraries(void **state)
 	assert_true(lull_doing_is_header("/rustc/59807616e1fa/library/core/src/hash/mod.rs"));
 	assert_true(lull_doing_is_header("/home/u/.cargo/registry/src/index/rand-0.8/src/lib.rs"));
 	assert_false(lull_doing_is_header("/home/u/include/sim.h"));
+}
+
+static void code_that_a_library_makes_is_not_the_programs(void **state)
+{
+	static const char *const made[] = { "<__array_function__ internals>", "<frozen runpy>",
+					    "<attrs generated init train.Options>",
+					    "/usr/lib/python3/dist-packages/numpy/core/numeric.py" };
+	static const char *const written[] = { "<string>", "<stdin>", "<ipython-input-3-0a1b>",
+					       "/home/u/train.py" };
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(made); i++)
+		assert_true(lull_file_is_plumbing(made[i]));
+	for (size_t i = 0; i < LULL_COUNT_OF(written); i++)
+		assert_false(lull_file_is_plumbing(written[i]));
 }
 
 static void names_have_no_types_around_them(void **state)
@@ -477,6 +497,7 @@ int main(void)
 		cmocka_unit_test(calls_are_told_apart),
 		cmocka_unit_test(functions_say_what_they_do),
 		cmocka_unit_test(the_program_is_known_from_its_libraries),
+		cmocka_unit_test(code_that_a_library_makes_is_not_the_programs),
 		cmocka_unit_test(names_have_no_types_around_them),
 		cmocka_unit_test(descriptors_are_what_was_done_with_them),
 		cmocka_unit_test(connections_to_processes_of_the_recording_are_queues),
