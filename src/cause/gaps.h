@@ -55,8 +55,8 @@ void lull_gaps_init(struct lull_gaps *g, struct lull_subject *s);
 u32 lull_gap_voted(const struct lull_gap_place *p);
 
 /*
- * Whether such a wait here is for a lock. Queues, conditions and events of Python are made of locks,
- * too, but the function that waits is of its library then.
+ * Whether such a wait here is for a lock. Queues, conditions and events of Python are made of
+ * locks, too, but the function that waits is of its library then.
  */
 bool lull_gap_waits_for_lock(const struct lull_gap_place *p);
 

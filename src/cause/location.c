@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "model/callpath.h"
 #include "model/thread/doing.h"
+#include "model/thread/own_frame.h"
 #include "model/words.h"
 
 #define MAX_FRAMES 128
@@ -51,16 +52,6 @@ static bool is_small(const char *function)
 			return true;
 	}
 	return !*function;
-}
-
-static const char *module_of(struct lull_reader *r, const struct lull_frame_row *frame)
-{
-	size_t n;
-	const struct lull_module_row *modules = lull_reader_dim(r, LULL_TABLE_module, &n);
-
-	if (frame->kind == LULL_FRAME_KERNEL)
-		return "[kernel]";
-	return frame->module ? lull_reader_string(r, modules[frame->module - 1].path, NULL) : "";
 }
 
 /* ---- whose function a frame is ---- */
@@ -164,7 +155,7 @@ static struct source source_of(struct lull_reader *r, const struct lull_frame_ro
 		.function = lull_reader_string(r, frame->function, NULL),
 		.inlined = lull_reader_string(r, frame->inlined, NULL),
 		.file = lull_reader_string(r, frame->file, NULL),
-		.module = module_of(r, frame),
+		.module = lull_frame_module(r, frame),
 	};
 }
 
@@ -231,12 +222,12 @@ static char *called_back(struct source at)
 	return is_own_inlined(last) ? without_types(last) : lambda_owner(at.function);
 }
 
-static struct lull_own_frame look_at(const struct lull_frame_row *frame, struct source at,
-				     const struct lull_map *scopes)
+static struct lull_native_frame look_at(const struct lull_frame_row *frame, struct source at,
+					const struct lull_map *scopes)
 {
 	bool is_header = !*at.file || lull_doing_is_header(at.file);
-	struct lull_own_frame own = { .is_own =
-					      lull_doing_is_own(at.function, at.file, at.module) };
+	struct lull_native_frame own = { .is_own = lull_doing_is_own(at.function, at.file,
+								     at.module) };
 	bool is_compiled_in = !own.is_own || is_library(scopes, at.function);
 
 	own.is_own = !is_compiled_in;
@@ -252,11 +243,11 @@ static struct lull_own_frame look_at(const struct lull_frame_row *frame, struct 
 	return own;
 }
 
-struct lull_own_frame *lull_location_frames(struct lull_reader *r)
+struct lull_native_frame *lull_location_frames(struct lull_reader *r)
 {
 	size_t n;
 	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
-	struct lull_own_frame *own = lull_alloc(n + 1, sizeof(*own));
+	struct lull_native_frame *own = lull_alloc(n + 1, sizeof(*own));
 	struct lull_map scopes;
 
 	find_libraries(&scopes, r);
@@ -266,7 +257,7 @@ struct lull_own_frame *lull_location_frames(struct lull_reader *r)
 	return own;
 }
 
-void lull_location_free_frames(struct lull_own_frame *frames, struct lull_reader *r)
+void lull_location_free_frames(struct lull_native_frame *frames, struct lull_reader *r)
 {
 	size_t n;
 
@@ -332,7 +323,7 @@ static u32 python_bits(struct look *l, const struct lull_frame_row *frame)
 static u32 frame_bits(struct look *l, const struct lull_frame_row *frame)
 {
 	const char *function = lull_reader_string(l->reader, frame->function, NULL);
-	const char *module = module_of(l->reader, frame);
+	const char *module = lull_frame_module(l->reader, frame);
 	u32 doing = lull_doing_native(function, module), bits = 0;
 
 	if (frame->kind == LULL_FRAME_KERNEL)
@@ -378,35 +369,17 @@ bool lull_location_is_update(struct lull_reader *r, u32 stack)
 				LULL_IN_OPTIMIZER;
 }
 
-/* The innermost frame that is the program's own, else the innermost of Python, else 0. */
-static u32 own_frame(const struct lull_subject *s, u32 stack)
+/* Whether code that is not Python is the program's own (lull_own_frame_by()). */
+static bool is_own_native(const void *of, u32 frame)
 {
-	struct lull_reader *r = s->reader;
-	struct walk w = walk_from(r, stack);
-	u32 best = 0, frame;
+	const struct lull_subject *s = of;
 
-	while ((frame = next_frame(&w))) {
-		const struct lull_frame_row *f = &w.frames[frame - 1];
-		const char *file = lull_reader_string(r, f->file, NULL);
-
-		if (f->kind != LULL_FRAME_PYTHON) {
-			if (s->frames[frame - 1].is_own)
-				return frame;
-			continue;
-		}
-		/* Where the interpreter calls itself, as Python 3.12 puts it on the stack. */
-		if (!strcmp(file, "<shim>"))
-			continue;
-		if (!lull_file_is_plumbing(file))
-			return frame;
-		best = best ? best : frame;
-	}
-	return best;
+	return s->frames[frame - 1].is_own;
 }
 
 u32 lull_location_frame(const struct lull_subject *s, u32 stack)
 {
-	return own_frame(s, stack);
+	return lull_own_frame_by(s->reader, stack, is_own_native, s);
 }
 
 /* The function of a frame of the program, and its file, or NULL. */
@@ -428,7 +401,7 @@ u64 lull_location_function(const struct lull_subject *s, u32 stack)
 {
 	size_t n;
 	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
-	u32 frame = own_frame(s, stack);
+	u32 frame = lull_location_frame(s, stack);
 	const char *file = NULL, *function = frame ? function_of(s, frame, &file) : NULL;
 
 	if (!function)
@@ -442,7 +415,7 @@ static void from_stack(struct lull_location *at, const struct lull_subject *s, u
 {
 	size_t n;
 	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
-	u32 frame = own_frame(s, stack);
+	u32 frame = lull_location_frame(s, stack);
 
 	if (!frame)
 		return;
@@ -520,7 +493,7 @@ bool lull_location_has_module(struct lull_reader *r, u32 stack, const char *part
 	struct walk w = walk_from(r, stack);
 	u32 frame = next_frame(&w);
 
-	while (frame && !strstr(module_of(r, &w.frames[frame - 1]), part))
+	while (frame && !strstr(lull_frame_module(r, &w.frames[frame - 1]), part))
 		frame = next_frame(&w);
 	return frame;
 }
@@ -572,6 +545,6 @@ bool lull_location_is_interpreter(struct lull_reader *r, u32 stack)
 	frame = stacks[stack - 1].frame;
 	if (!frame || frame > n_frames)
 		return false;
-	module = module_of(r, &frames[frame - 1]);
+	module = lull_frame_module(r, &frames[frame - 1]);
 	return strstr(module, "/bin/python") || strstr(module, "/libpython");
 }

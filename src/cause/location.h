@@ -40,7 +40,7 @@ bool lull_location_has_module(struct lull_reader *r, u32 stack, const char *part
 u64 lull_location_function(const struct lull_subject *s, u32 stack);
 
 /* What is known of a frame of native code. */
-struct lull_own_frame {
+struct lull_native_frame {
 	/*
 	 * The program's innermost function that was inlined there, or the frame's own without its
 	 * arguments; NULL if the name of the frame will do.
@@ -50,10 +50,10 @@ struct lull_own_frame {
 };
 
 /* All frames of the report, by number, from 0. */
-struct lull_own_frame *lull_location_frames(struct lull_reader *r);
+struct lull_native_frame *lull_location_frames(struct lull_reader *r);
 
 /* Free them. */
-void lull_location_free_frames(struct lull_own_frame *frames, struct lull_reader *r);
+void lull_location_free_frames(struct lull_native_frame *frames, struct lull_reader *r);
 
 /* The frame of the program's own code that a stack is in; 0 if there is none. */
 u32 lull_location_frame(const struct lull_subject *s, u32 stack);

@@ -82,7 +82,7 @@ struct lull_stalls {
 	f64 confidence;
 };
 
-struct lull_own_frame;
+struct lull_native_frame;
 
 /* What other ranks tell about this one; all 0 if there are none. */
 struct lull_rank_facts {
@@ -101,8 +101,8 @@ struct lull_rank_facts {
 struct lull_subject {
 	struct lull_reader *reader;
 	u32 process, device;
-	u32 n_cpus;	/* of the machine; 0 if not known */
-	struct lull_own_frame *frames; /* cause/location.h */
+	u32 n_cpus;			  /* of the machine; 0 if not known */
+	struct lull_native_frame *frames; /* cause/location.h */
 	struct lull_units units;
 	struct lull_chain chain;
 	struct lull_host host;

@@ -104,7 +104,7 @@ static int run(const char *path, int format, u64 n_intervals, struct lull_err *e
 {
 	struct lull_requests_answer a = { .path = path };
 	unsigned wants = LULL_REQUESTS_WANT_SOCKETS | LULL_REQUESTS_WANT_ROUNDS |
-			 (n_intervals ? LULL_REQUESTS_WANT_PIECES : 0);
+			 LULL_REQUESTS_WANT_WHERE | (n_intervals ? LULL_REQUESTS_WANT_PIECES : 0);
 	int rc;
 
 	if (lull_import_open(path, &a.reader, err))

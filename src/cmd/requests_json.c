@@ -102,6 +102,21 @@ static u64 id_at(const struct lull_requests_answer *a, u32 ix)
 	return ((const struct lull_one_request *)lull_vec_get(&a->requests.all, ix))->id;
 }
 
+static void put_place(struct lull_json *j, const struct lull_requests_answer *a,
+		      const struct lull_tail_cause *c)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(a->reader, LULL_TABLE_frame, &n);
+	const struct lull_frame_row *f = c->frame ? &frames[c->frame - 1] : NULL;
+
+	lull_json_key_text(j, "function",
+			   f ? lull_reader_string(a->reader, f->function, NULL) : "");
+	lull_json_key_text(j, "file", f ? lull_reader_string(a->reader, f->file, NULL) : "");
+	lull_json_key_u64(j, "line", f ? f->line : 0);
+	lull_json_key_u64(j, "n_there", c->n_there);
+	lull_json_key_u64(j, "n_samples", c->n_samples);
+}
+
 static void put_cause(struct lull_json *j, const struct lull_requests_answer *a,
 		      const struct lull_tail_cause *c)
 {
@@ -121,6 +136,9 @@ static void put_cause(struct lull_json *j, const struct lull_requests_answer *a,
 	lull_json_key_u64(j, "example", id_at(a, c->example));
 	lull_json_key_text(j, "call", lull_reader_string(a->reader, one->call, NULL));
 	lull_json_key_u64(j, "call_ns", one->call_ns);
+	lull_json_key_u64(j, "n_behind", c->n_behind);
+	put_ns(j, "behind_ns", c->behind_ns);
+	put_place(j, a, c);
 	lull_json_end(j);
 }
 
@@ -295,6 +313,18 @@ static const struct lull_property cause_keys[] = {
 	{ "example", "integer", "id of the slowest of them", NULL },
 	{ "call", "string", "its longest C library call, empty if there is none", NULL },
 	{ "call_ns", "integer", "how long that took", NULL },
+	{ "n_behind", "integer", "other slow requests, which wait for their turn behind these",
+	  NULL },
+	{ "behind_ns", "number", "how long those wait, on average", NULL },
+	{ "function", "string",
+	  "where most of its samples are; of part lock, those of the thread that has the lock; "
+	  "empty "
+	  "if there are none",
+	  NULL },
+	{ "file", "string", "file of that function", NULL },
+	{ "line", "integer", "line with most samples", NULL },
+	{ "n_there", "integer", "samples in that function", NULL },
+	{ "n_samples", "integer", "samples of it in all", NULL },
 	END,
 };
 

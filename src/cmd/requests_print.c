@@ -1,6 +1,7 @@
 #include "cmd/requests_print.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "base/time.h"
@@ -14,6 +15,9 @@
 
 /* Names of requests that are listed. */
 #define MAX_GROUPS 10u
+
+/* Fewer samples are chance. */
+#define LEAST_SAMPLES 3u
 
 struct printer {
 	FILE *to;
@@ -36,6 +40,12 @@ static struct lull_number rate_of(f64 hz)
 static const char *plural(u64 n)
 {
 	return n == 1 ? "" : "s";
+}
+
+/* After what is a mean of so many. */
+static const char *each(u64 n)
+{
+	return n == 1 ? "" : " each on average";
 }
 
 /* What one of them is called. */
@@ -203,15 +213,49 @@ static void say_call(const struct printer *p, const struct lull_requests_answer 
 		    lull_reader_string(a->reader, one->call, NULL));
 }
 
+/* "train.py:41 load", the file without its folders. */
+static void say_place(const struct printer *p, const struct lull_requests_answer *a,
+		      const struct lull_tail_cause *c)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(a->reader, LULL_TABLE_frame, &n);
+	const struct lull_frame_row *f = &frames[c->frame - 1];
+	const char *file = lull_reader_string(a->reader, f->file, NULL);
+	const char *slash = strrchr(file, '/');
+	struct lull_str s = LULL_STR_INIT;
+
+	if (*file)
+		lull_str_addf(&s, "%s:%u ", slash ? slash + 1 : file, f->line);
+	say(p, 2, "%u of %u samples %s: %s%s.", c->n_there, c->n_samples,
+	    c->part == LULL_PART_OF_LOCK ? "of the thread that has it" : "there", lull_str_text(&s),
+	    lull_reader_string(a->reader, f->function, NULL));
+	lull_str_release(&s);
+}
+
+/* Those that are slow because others are. */
+static void say_behind(const struct printer *p, const struct lull_requests_answer *a,
+		       const struct lull_tail_cause *c)
+{
+	struct lull_number ns;
+
+	if (c->n_behind)
+		say(p, 2, "%u more of the %zu wait%s behind these, for %s%s%s.", c->n_behind,
+		    a->tail.n_slow, c->n_behind == 1 ? "s" : "", time_of(c->behind_ns, &ns),
+		    each(c->n_behind), c->is_on_thread ? ": they need the same thread" : "");
+}
+
 static void say_cause(const struct printer *p, const struct lull_requests_answer *a,
 		      const struct lull_tail_cause *c, bool is_first)
 {
 	struct lull_str s = LULL_STR_INIT;
 	struct lull_number extra, p99;
 
-	say(p, 0, "%s%s: %u of the %zu, %s each on average.",
+	say(p, 0, "%s%s: %u of the %zu, %s%s.",
 	    is_first ? "They are slow because " : "Then: ", lull_request_tail_title(&a->tail, c),
-	    c->n_slow, a->tail.n_slow, time_of(c->extra_ns, &extra));
+	    c->n_slow, a->tail.n_slow, time_of(c->extra_ns, &extra), each(c->n_slow));
+	say_behind(p, a, c);
+	if (c->frame && c->n_there >= LEAST_SAMPLES && c->n_there * 2 > c->n_samples)
+		say_place(p, a, c);
 	add_request(&s, a, c->example);
 	lull_str_puts(&s, "; a typical one: ");
 	add_request(&s, a, a->tail.usual);

@@ -50,6 +50,8 @@ struct breakdown {
 	struct lull_vec edges; /* struct lull_edge */
 	struct lull_vec lanes; /* u32: its threads */
 	struct lull_vec *open; /* by process: struct open_step, by time */
+	struct lull_vec
+		pieces; /* struct lull_request_piece of this request, if anybody wants them */
 	u64 first_launch_ns, first_slice_ns;
 };
 
@@ -110,10 +112,10 @@ static enum lull_request_part waiting(const struct breakdown *b, const u32 *n, u
 
 static void keep_piece(struct breakdown *b, struct lull_request_piece piece)
 {
-	struct lull_vec *pieces = &b->q->to->pieces;
+	struct lull_vec *pieces = &b->pieces;
 	struct lull_request_piece *last = pieces->n ? lull_vec_get(pieces, pieces->n - 1) : NULL;
 
-	if (last && last->request == piece.request && last->part == piece.part)
+	if (last && last->part == piece.part)
 		last->to_ns = piece.to_ns;
 	else
 		*(struct lull_request_piece *)lull_vec_push(pieces) = piece;
@@ -136,7 +138,7 @@ static void visit(void *ctx, u64 from_ns, u64 to_ns, const u32 *counts)
 	if (b->one->n_tokens && from_ns < b->one->first_token_ns)
 		b->one->prefill_ns[part] +=
 			(to_ns < b->one->first_token_ns ? to_ns : b->one->first_token_ns) - from_ns;
-	if (b->q->wants & LULL_REQUESTS_WANT_PIECES)
+	if (b->q->wants & (LULL_REQUESTS_WANT_PIECES | LULL_REQUESTS_WANT_WHERE))
 		keep_piece(b, (struct lull_request_piece){ from_ns, to_ns, b->ix, (u8)part });
 }
 
@@ -336,7 +338,7 @@ static void hold_others(struct breakdown *b)
 
 static void break_down(struct breakdown *b, const struct lull_owned *own, size_t n_own)
 {
-	b->edges.n = 0;
+	b->edges.n = b->pieces.n = 0;
 	b->first_launch_ns = b->first_slice_ns = UINT64_MAX;
 	hold(b, b->one->start_ns, b->one->end_ns, ITSELF);
 	hold_slices(b);
@@ -347,6 +349,10 @@ static void break_down(struct breakdown *b, const struct lull_owned *own, size_t
 	hold_collections(b);
 	hold_others(b);
 	lull_sweep(&b->edges, visit, b);
+	if (b->q->wants & LULL_REQUESTS_WANT_PIECES)
+		lull_vec_add(&b->q->to->pieces, b->pieces.at, b->pieces.n);
+	if (b->q->samples)
+		lull_request_where(b->q, b->ix, b->lanes.at, b->lanes.n, &b->pieces);
 }
 
 /* One that starts or ends. */
@@ -390,6 +396,7 @@ void lull_request_break_down(struct lull_request_reader *q)
 
 	lull_vec_init(&b.edges, sizeof(struct lull_edge));
 	lull_vec_init(&b.lanes, sizeof(u32));
+	lull_vec_init(&b.pieces, sizeof(struct lull_request_piece));
 	link_slices(q, first, next);
 	lull_reader_dim(q->reader, LULL_TABLE_process, &n_processes);
 	count_open(&b, ++n_processes);
@@ -405,6 +412,7 @@ void lull_request_break_down(struct lull_request_reader *q)
 	}
 	lull_vec_release(&b.edges);
 	lull_vec_release(&b.lanes);
+	lull_vec_release(&b.pieces);
 	for (size_t p = 0; p < n_processes; p++)
 		lull_vec_release(&b.open[p]);
 	free(b.open);

@@ -398,6 +398,7 @@ static void release(struct lull_request_reader *q)
 	lull_vec_release(&q->collections);
 	lull_vec_release(&q->work);
 	lull_vec_release(&q->owned);
+	lull_request_samples_free(q->samples);
 }
 
 static void prepare(struct lull_request_reader *q)
@@ -441,6 +442,8 @@ int lull_requests_init(struct lull_requests *to, struct lull_reader *r, struct l
 	lull_vec_init(&to->all, sizeof(struct lull_one_request));
 	lull_vec_init(&to->gaps, sizeof(u64));
 	lull_vec_init(&to->pieces, sizeof(struct lull_request_piece));
+	lull_vec_init(&to->places, sizeof(struct lull_request_place));
+	lull_vec_init(&to->turns, sizeof(struct lull_request_turn));
 	prepare(&q);
 	lull_vec_init(&marks, sizeof(struct mark));
 	read_marks(&q, &marks);
@@ -458,10 +461,39 @@ int lull_requests_init(struct lull_requests *to, struct lull_reader *r, struct l
 		match_slices(&q);
 		lull_request_states(&q);
 		lull_request_work_of(&q);
+		if (wants & LULL_REQUESTS_WANT_WHERE)
+			q.samples = lull_request_samples_new(&q);
 		lull_request_break_down(&q);
 	}
 	release(&q);
 	return to->all.n ? LULL_OK : refuse(to, err);
+}
+
+/* Places and turns of those that are answered only, by their new numbers. */
+static void drop_unanswered(struct lull_requests *q)
+{
+	const struct lull_one_request *all = q->all.at;
+	struct lull_request_place *places = q->places.at;
+	struct lull_request_turn *turns = q->turns.at;
+	u32 *number = lull_alloc(q->all.n + 1, sizeof(*number)), n = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < q->all.n; i++)
+		number[i] = all[i].end == LULL_REQUEST_OK ? n++ : LULL_NO_REQUEST;
+	for (size_t i = 0; i < q->places.n; i++) {
+		places[i].request = number[places[i].request];
+		if (places[i].request != LULL_NO_REQUEST)
+			places[kept++] = places[i];
+	}
+	q->places.n = kept;
+	kept = 0;
+	for (size_t i = 0; i < q->turns.n; i++) {
+		turns[i].request = number[turns[i].request];
+		if (turns[i].request != LULL_NO_REQUEST)
+			turns[kept++] = turns[i];
+	}
+	q->turns.n = kept;
+	free(number);
 }
 
 int lull_requests_keep_answered(struct lull_requests *q, struct lull_err *err)
@@ -473,6 +505,7 @@ int lull_requests_keep_answered(struct lull_requests *q, struct lull_err *err)
 		return lull_fail(err, LULL_E_NOT_FOUND,
 				 "no request was answered: the client of %llu hung up, %llu failed",
 				 (unsigned long long)q->n_hung_up, (unsigned long long)q->n_failed);
+	drop_unanswered(q);
 	for (size_t i = 0; i < q->all.n; i++)
 		if (all[i].end == LULL_REQUEST_OK)
 			all[n++] = all[i];
@@ -486,4 +519,6 @@ void lull_requests_release(struct lull_requests *q)
 	lull_vec_release(&q->all);
 	lull_vec_release(&q->gaps);
 	lull_vec_release(&q->pieces);
+	lull_vec_release(&q->places);
+	lull_vec_release(&q->turns);
 }

@@ -56,8 +56,9 @@ struct lull_one_request {
 	u32 data; /* string: its traceparent, 0 if none */
 	u32 n_tokens;
 	u32 n_launches;
-	u32 n_open; /* requests that were open when it arrived, without it */
-	u8 end;	    /* enum lull_request_end */
+	u32 n_open;	  /* requests that were open when it arrived, without it */
+	u32 served_by[2]; /* lanes of threads that worked for it, 0 for none (WANT_WHERE) */
+	u8 end;		  /* enum lull_request_end */
 	bool is_round;
 };
 
@@ -68,16 +69,42 @@ struct lull_request_piece {
 	u8 part;     /* enum lull_request_part */
 };
 
+/* Samples of threads that work for a request in a function, while its time belongs to a part. */
+struct lull_request_place {
+	u32 request;  /* index in `all` */
+	u32 frame;    /* the line; 0: in none of the program */
+	u32 function; /* the first frame of that function that was met */
+	u32 n;
+	u8 part; /* enum lull_request_part; LOCK: of threads that hold the lock */
+};
+
+enum lull_request_turn_kind {
+	LULL_TURN_WAITS,      /* for its turn: parts QUEUE and OTHERS */
+	LULL_TURN_HAS_DEVICE, /* a device works for it, or is told to */
+	LULL_TURN_HAS_THREAD, /* a thread is kept for long, whether it computes or waits */
+};
+
+struct lull_request_turn {
+	u64 from_ns, to_ns;
+	u32 request; /* index in `all` */
+	u32 lane;    /* of the thread, if it is one */
+	u8 kind;     /* enum lull_request_turn_kind */
+};
+
 /* What else to keep. */
 #define LULL_REQUESTS_WANT_PIECES 1u
 /* If nobody names requests, take what a server reads and sends on its connections. */
 #define LULL_REQUESTS_WANT_SOCKETS 2u
 /* If that gives none either, take the rounds of the program's loop, unless it trains. */
 #define LULL_REQUESTS_WANT_ROUNDS 4u
+/* Places and turns. */
+#define LULL_REQUESTS_WANT_WHERE 8u
 
 struct lull_requests {
 	struct lull_vec all;	/* struct lull_one_request, by start */
 	struct lull_vec pieces; /* struct lull_request_piece, by request, then time; if wanted */
+	struct lull_vec places; /* struct lull_request_place, by request; if wanted */
+	struct lull_vec turns;	/* struct lull_request_turn, by request; if wanted */
 	struct lull_vec gaps;	/* u64: from a token of a request to its next */
 	struct lull_span span;
 	u64 busy_ns; /* time in which a device worked for the process of a request, at least one */

@@ -70,9 +70,10 @@ struct lull_request_reader {
 	struct lull_vec *states; /* by lane: struct lull_state; only lanes with slices */
 	/* struct lull_request_slice: the collector runs; by start, id: the latest end so far. */
 	struct lull_vec collections;
-	struct lull_vec work;  /* struct lull_request_unit, by start */
-	struct lull_vec owned; /* struct lull_owned, by request, then work */
-	u32 *n_served;	       /* by lane: requests that it worked for */
+	struct lull_vec work;		      /* struct lull_request_unit, by start */
+	struct lull_vec owned;		      /* struct lull_owned, by request, then work */
+	u32 *n_served;			      /* by lane: requests that it worked for */
+	struct lull_request_samples *samples; /* NULL if places are not wanted */
 };
 
 /* The slices of a lane that may overlap [from_ns, to_ns): the first, and how many. */
@@ -95,6 +96,17 @@ void lull_request_take_call(struct lull_request_reader *q, u32 lane, struct lull
 
 /* What devices did, and for which request: fills `work` and `owned`. */
 void lull_request_work_of(struct lull_request_reader *q);
+
+/* Samples of all threads, to be freed. */
+struct lull_request_samples *lull_request_samples_new(struct lull_request_reader *q);
+void lull_request_samples_free(struct lull_request_samples *s);
+
+/*
+ * Places and turns of a request, from its pieces (struct lull_request_piece, by time) and the lanes
+ * of threads that worked for it. Called for one request after the other.
+ */
+void lull_request_where(struct lull_request_reader *q, u32 request, const u32 *lanes,
+			size_t n_lanes, const struct lull_vec *pieces);
 
 /* What the time of each request went to. */
 void lull_request_break_down(struct lull_request_reader *q);

@@ -65,6 +65,12 @@ const char *lull_request_tail_title(const struct lull_request_tail *t,
 const char *lull_request_tail_fix(const struct lull_request_tail *t,
 				  const struct lull_tail_cause *c)
 {
+	if (c->n_behind && c->is_on_thread && c->part == LULL_PART_OF_WAIT)
+		return "keep what blocks out of the thread that others need (in asyncio: "
+		       "asyncio.to_thread); lull stats -r osrt_sum names the calls";
+	if (c->part == LULL_PART_OF_QUEUE && t->wait_share >= LULL_TAIL_WAITING)
+		return "more threads in the pool that serves them, or asynchronous calls: requests "
+		       "that are served mostly wait themselves";
 	return is_of_batch(t, c) ? "let fewer prompts join a batch at a time, or split them "
 				   "(chunked prefill)"
 				 : texts[c->part].fix;
@@ -76,6 +82,7 @@ struct tail {
 	u64 median_ns[LULL_N_REQUEST_PARTS];
 	u64 slow_ns;   /* longer ones are slow */
 	int *because;  /* by request: the part that explains it, -1 for none */
+	u32 *behind;   /* by request: the one that it waits for, UINT32_MAX for none */
 	bool *is_done; /* by request: a cause explains it */
 };
 
@@ -166,8 +173,10 @@ static u64 p99_without(const struct tail *t, u32 part)
 
 	for (size_t i = 0; i < n; i++) {
 		values[i] = lull_request_ns(&all[i]);
-		if (t->because[i] == (int)part)
+		if (t->because[i] == (int)part && t->behind[i] == UINT32_MAX)
 			values[i] -= extra_of(t, &all[i], part);
+		else if (t->behind[i] != UINT32_MAX && t->because[t->behind[i]] == (int)part)
+			values[i] -= extra_of(t, &all[i], (u32)t->because[i]);
 	}
 	lull_sort_u64(values, n);
 	p99_ns = lull_quantile(values, n, 0.99);
@@ -259,7 +268,8 @@ static struct lull_tail_cause measure(const struct tail *t, u32 part, u32 n_part
 static int by_weight(const void *a, const void *b)
 {
 	const struct lull_tail_cause *x = a, *y = b;
-	f64 x_ns = x->n_slow * x->extra_ns, y_ns = y->n_slow * y->extra_ns;
+	f64 x_ns = x->n_slow * x->extra_ns + x->n_behind * x->behind_ns;
+	f64 y_ns = y->n_slow * y->extra_ns + y->n_behind * y->behind_ns;
 
 	return x_ns > y_ns ? -1 : x_ns < y_ns;
 }
@@ -278,12 +288,90 @@ static bool find_next(struct tail *t, struct lull_request_tail *to)
 	}
 	if (!best.n_slow)
 		return false;
-	best.p99_ns = p99_without(t, best.part);
 	for (size_t i = 0; i < t->q->all.n; i++)
 		t->is_done[i] |= t->because[i] == (int)best.part;
 	to->n_unexplained -= best.n_slow;
 	*(struct lull_tail_cause *)lull_vec_push(&to->causes) = best;
 	return true;
+}
+
+/* Those that wait behind others are slow for the cause of these. */
+static void move_behind(struct tail *t, struct lull_request_tail *to, bool *is_on_thread)
+{
+	const struct lull_one_request *all = t->q->all.at;
+	struct lull_tail_cause *c = to->causes.at;
+
+	for (size_t k = 0; k < to->causes.n; k++) {
+		u32 n_on_thread = 0;
+
+		c[k].behind_ns = 0;
+		for (size_t i = 0; i < t->q->all.n; i++) {
+			if (t->behind[i] == UINT32_MAX ||
+			    t->because[t->behind[i]] != (int)c[k].part)
+				continue;
+			c[k].n_behind++;
+			c[k].behind_ns += (f64)extra_of(t, &all[i], (u32)t->because[i]);
+			n_on_thread += is_on_thread[i];
+			to->n_unexplained -= !t->is_done[i];
+			t->is_done[i] = true;
+		}
+		c[k].behind_ns /= c[k].n_behind ? c[k].n_behind : 1;
+		c[k].is_on_thread = n_on_thread * 2 > c[k].n_behind;
+	}
+}
+
+/* What is left of the causes from whose requests others were taken. */
+static void measure_again(struct tail *t, struct lull_request_tail *to)
+{
+	const struct lull_one_request *all = t->q->all.at;
+	struct lull_tail_cause *c = to->causes.at;
+	size_t n = 0;
+
+	for (size_t k = 0; k < to->causes.n; k++) {
+		u64 longest_ns = 0;
+
+		c[k].n_slow = 0;
+		c[k].extra_ns = c[k].n_open = 0;
+		for (size_t i = 0; i < t->q->all.n; i++) {
+			if (t->because[i] != (int)c[k].part || t->behind[i] != UINT32_MAX)
+				continue;
+			c[k].n_slow++;
+			c[k].extra_ns += (f64)extra_of(t, &all[i], c[k].part);
+			c[k].n_open += all[i].n_open;
+			if (lull_request_ns(&all[i]) > longest_ns) {
+				longest_ns = lull_request_ns(&all[i]);
+				c[k].example = (u32)i;
+			}
+		}
+		if (!c[k].n_slow)
+			continue;
+		c[k].extra_ns /= c[k].n_slow;
+		c[k].n_open /= c[k].n_slow;
+		c[k].p99_ns = p99_without(t, c[k].part);
+		c[n++] = c[k];
+	}
+	to->causes.n = n;
+}
+
+/* Only those that a cause explains make others wait. */
+static void find_behind(struct tail *t, struct lull_request_tail *to)
+{
+	bool *is_on_thread = lull_alloc(t->q->all.n, sizeof(*is_on_thread));
+	int *known = lull_alloc(t->q->all.n, sizeof(*known));
+
+	for (size_t i = 0; i < t->q->all.n; i++) {
+		bool is_turn =
+			t->because[i] == LULL_PART_OF_QUEUE || t->because[i] == LULL_PART_OF_OTHERS;
+
+		known[i] = t->is_done[i] || is_turn ? t->because[i] : -1;
+		t->behind[i] = UINT32_MAX;
+	}
+	if (t->q->turns.n)
+		lull_request_tail_behind(t->behind, is_on_thread, t->q, known, t->median_ns);
+	move_behind(t, to, is_on_thread);
+	measure_again(t, to);
+	free(is_on_thread);
+	free(known);
 }
 
 /* The slowest request without a cause, and what it has more of than others. */
@@ -299,6 +387,15 @@ static void find_rest(const struct tail *t, struct lull_request_tail *to)
 		to->rest = (u32)i;
 		to->rest_part = most_of(t, &all[i], &to->rest_ns);
 	}
+}
+
+/* How much of the time in which requests are served they wait for something else. */
+static f64 wait_share(const struct lull_request_summary *s)
+{
+	f64 served_ns = s->latency.mean_ns - s->part_mean_ns[LULL_PART_OF_QUEUE] -
+			s->part_mean_ns[LULL_PART_OF_OTHERS];
+
+	return served_ns > 0 ? s->part_mean_ns[LULL_PART_OF_WAIT] / served_ns : 0;
 }
 
 /* The usual number of open requests, and the request that is nearest to the median. */
@@ -337,6 +434,8 @@ void lull_request_tail_init(struct lull_request_tail *to, const struct lull_requ
 	t.slow_ns = (u64)(LULL_SLOW_FACTOR * (f64)s->latency.p50_ns);
 	t.because = lull_alloc(q->all.n, sizeof(*t.because));
 	t.is_done = lull_alloc(q->all.n, sizeof(*t.is_done));
+	t.behind = lull_alloc(q->all.n, sizeof(*t.behind));
+	to->wait_share = wait_share(s);
 	find_medians(&t);
 	find_usual(&t, to);
 	for (size_t i = 0; i < q->all.n; i++) {
@@ -348,10 +447,14 @@ void lull_request_tail_init(struct lull_request_tail *to, const struct lull_requ
 	to->n_unexplained = to->n_slow;
 	while (find_next(&t, to))
 		;
+	find_behind(&t, to);
 	find_rest(&t, to);
+	for (size_t i = 0; i < to->causes.n; i++)
+		lull_request_tail_place(lull_vec_get(&to->causes, i), q, t.because);
 	lull_sort(to->causes.at, to->causes.n, sizeof(struct lull_tail_cause), by_weight);
 	free(t.because);
 	free(t.is_done);
+	free(t.behind);
 }
 
 void lull_request_tail_release(struct lull_request_tail *t)

@@ -93,9 +93,9 @@ static void functions_say_what_they_do(void **state)
 	assert_int_equal(lull_doing_python("get", "/usr/lib/python3.12/queue.py"), LULL_IN_QUEUE);
 	assert_int_equal(lull_doing_python("Queue.get", "/usr/lib/python3.11/queue.py"),
 			 LULL_IN_QUEUE);
-	assert_int_equal(
-		lull_doing_python("Thread._wait_for_tstate_lock", "/usr/lib/python3.11/threading.py"),
-		LULL_IN_QUEUE);
+	assert_int_equal(lull_doing_python("Thread._wait_for_tstate_lock",
+					   "/usr/lib/python3.11/threading.py"),
+			 LULL_IN_QUEUE);
 	assert_int_equal(lull_doing_python("put", "/usr/lib/python3.12/queue.py"), 0);
 	assert_int_equal(lull_doing_python("get", "/home/u/train.py"), 0);
 }
@@ -151,9 +151,11 @@ static void the_program_is_known_from_its_libraries(void **state)
 
 static void code_that_a_library_makes_is_not_the_programs(void **state)
 {
-	static const char *const made[] = { "<__array_function__ internals>", "<frozen runpy>",
-					    "<attrs generated init train.Options>",
-					    "/usr/lib/python3/dist-packages/numpy/core/numeric.py" };
+	static const char *const made[] = {
+		"<__array_function__ internals>", "<frozen runpy>",
+		"<attrs generated init train.Options>",
+		"/usr/lib/python3/dist-packages/numpy/core/numeric.py"
+	};
 	static const char *const written[] = { "<string>", "<stdin>", "<ipython-input-3-0a1b>",
 					       "/home/u/train.py" };
 

@@ -1,0 +1,241 @@
+/*
+ * behind - which slow requests others wait for, and where the time of slow ones is spent.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "request/tail.h"
+
+#define NOBODY UINT32_MAX
+
+/* Which turns each request has: those of i are from first[i] to first[i + 1]. */
+static u32 *first_turns(const struct lull_requests *q)
+{
+	const struct lull_request_turn *t = q->turns.at;
+	u32 *first = lull_alloc(q->all.n + 1, sizeof(*first));
+	size_t k = 0;
+
+	for (size_t i = 0; i <= q->all.n; i++) {
+		while (k < q->turns.n && t[k].request < i)
+			k++;
+		first[i] = (u32)k;
+	}
+	return first;
+}
+
+/* What is known of all of them. */
+struct line {
+	const struct lull_requests *q;
+	u32 *first; /* of the turns of each request */
+	const int *because;
+	const u64 *median_ns;
+	u32 *behind;
+	bool *is_on_thread;
+	u64 longest_ns; /* of all requests */
+};
+
+/* For how long a request has what another one waits for. */
+struct hold {
+	u64 ns;
+	u64 thread_ns; /* of it, a thread */
+};
+
+static bool is_served_by(const struct lull_one_request *one, u32 lane)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(one->served_by); i++)
+		if (one->served_by[i] == lane)
+			return true;
+	return false;
+}
+
+static u64 both_ns(const struct lull_request_turn *a, const struct lull_request_turn *b)
+{
+	u64 from_ns = a->from_ns > b->from_ns ? a->from_ns : b->from_ns;
+	u64 to_ns = a->to_ns < b->to_ns ? a->to_ns : b->to_ns;
+
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+/* How long request `a` has the device, or a thread of `b`, while `b` waits. */
+static struct hold hold_of(const struct lull_requests *q, const u32 *first, u32 a, u32 b)
+{
+	const struct lull_request_turn *t = q->turns.at;
+	const struct lull_one_request *waiting = lull_vec_get(&q->all, b);
+	u64 device_ns = 0, thread_ns = 0;
+
+	for (u32 k = first[b]; k < first[b + 1]; k++) {
+		if (t[k].kind != LULL_TURN_WAITS)
+			continue;
+		for (u32 i = first[a]; i < first[a + 1]; i++) {
+			if (t[i].kind == LULL_TURN_HAS_DEVICE)
+				device_ns += both_ns(&t[k], &t[i]);
+			else if (t[i].kind == LULL_TURN_HAS_THREAD &&
+				 is_served_by(waiting, t[i].lane))
+				thread_ns += both_ns(&t[k], &t[i]);
+		}
+	}
+	/* Who has the thread has the device, too, while the thread waits for that. */
+	return (struct hold){ thread_ns > device_ns ? thread_ns : device_ns, thread_ns };
+}
+
+static bool waits_for_turn(int part)
+{
+	return part == LULL_PART_OF_QUEUE || part == LULL_PART_OF_OTHERS;
+}
+
+/* The one that holds request `b` up for longest, of those that were open meanwhile. */
+static u32 find_one(const struct line *l, u32 b, struct hold *most)
+{
+	const struct lull_one_request *all = l->q->all.at;
+	u32 best = NOBODY;
+
+	*most = (struct hold){ 0 };
+	for (size_t a = l->q->all.n; a-- > 0;) {
+		struct hold h;
+
+		if (all[a].start_ns >= all[b].end_ns)
+			continue;
+		if (all[a].start_ns + l->longest_ns < all[b].start_ns)
+			break;
+		if (a == b || l->because[a] < 0 || waits_for_turn(l->because[a]) ||
+		    all[a].process != all[b].process || all[a].end_ns <= all[b].start_ns)
+			continue;
+		h = hold_of(l->q, l->first, (u32)a, b);
+		if (h.ns > most->ns) {
+			*most = h;
+			best = (u32)a;
+		}
+	}
+	return best;
+}
+
+static bool shares_thread(const struct lull_one_request *a, const struct lull_one_request *b)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(a->served_by); i++)
+		if (a->served_by[i] && is_served_by(b, a->served_by[i]))
+			return true;
+	return false;
+}
+
+/* For how long a request has a thread that another one needs. */
+static u64 thread_ns(const struct lull_requests *q, const u32 *first, u32 a, u32 b)
+{
+	const struct lull_request_turn *t = q->turns.at;
+	const struct lull_one_request *waiting = lull_vec_get(&q->all, b);
+	u64 sum_ns = 0;
+
+	for (u32 i = first[a]; i < first[a + 1]; i++)
+		if (t[i].kind == LULL_TURN_HAS_THREAD && is_served_by(waiting, t[i].lane))
+			sum_ns += t[i].to_ns - t[i].from_ns;
+	return sum_ns;
+}
+
+static u64 extra_ns(const struct lull_one_request *one, int part, const u64 *median_ns)
+{
+	u64 ns = one->part_ns[part];
+
+	return ns > median_ns[part] ? ns - median_ns[part] : 0;
+}
+
+/*
+ * Request `b` came when others were still waiting behind a slow one, or for a collection, which
+ * stops all threads: until these are served, it waits for the same. Returns that slow one, and how
+ * long it had the thread.
+ */
+static u32 find_in_line(const struct line *l, u32 b, u64 *held_ns)
+{
+	const struct lull_one_request *all = l->q->all.at;
+
+	for (size_t a = b; a-- > 0 && all[a].start_ns + l->longest_ns >= all[b].start_ns;) {
+		if (all[a].end_ns <= all[b].start_ns || !shares_thread(&all[a], &all[b]))
+			continue;
+		if (l->behind[a] != NOBODY && l->because[l->behind[a]] == LULL_PART_OF_GC)
+			*held_ns = extra_ns(&all[l->behind[a]], LULL_PART_OF_GC, l->median_ns);
+		else if (l->behind[a] != NOBODY && l->is_on_thread[a])
+			*held_ns = thread_ns(l->q, l->first, l->behind[a], b);
+		else if (l->because[a] == LULL_PART_OF_GC)
+			*held_ns = extra_ns(&all[a], LULL_PART_OF_GC, l->median_ns);
+		else
+			continue;
+		return l->behind[a] != NOBODY ? l->behind[a] : (u32)a;
+	}
+	*held_ns = 0;
+	return NOBODY;
+}
+
+void lull_request_tail_behind(u32 *behind, bool *is_on_thread, const struct lull_requests *q,
+			      const int *because, const u64 *median_ns)
+{
+	const struct lull_one_request *all = q->all.at;
+	struct line l = { .q = q,
+			  .first = first_turns(q),
+			  .because = because,
+			  .median_ns = median_ns,
+			  .behind = behind,
+			  .is_on_thread = is_on_thread };
+
+	for (size_t i = 0; i < q->all.n; i++)
+		if (lull_request_ns(&all[i]) > l.longest_ns)
+			l.longest_ns = lull_request_ns(&all[i]);
+	for (size_t b = 0; b < q->all.n; b++) {
+		f64 enough_ns;
+		struct hold most;
+		u32 one;
+
+		if (!waits_for_turn(because[b]))
+			continue;
+		enough_ns = LULL_TAIL_SHARE * (f64)extra_ns(&all[b], because[b], median_ns);
+		one = find_one(&l, (u32)b, &most);
+		if ((f64)most.ns < enough_ns) {
+			one = find_in_line(&l, (u32)b, &most.ns);
+			most.thread_ns = most.ns;
+		}
+		if (one == NOBODY || (f64)most.ns < enough_ns)
+			continue;
+		behind[b] = one;
+		is_on_thread[b] = most.thread_ns * 2 > most.ns;
+	}
+	free(l.first);
+}
+
+/* The place with most samples in the function, or NULL. */
+static const struct lull_request_place *find_line(const struct lull_requests *q, const int *because,
+						  u32 part, u32 function, u32 *counts)
+{
+	const struct lull_request_place *p = q->places.at, *best = NULL;
+
+	for (size_t i = 0; i < q->places.n; i++) {
+		if (p[i].part != part || because[p[i].request] != (int)part ||
+		    p[i].function != function)
+			continue;
+		counts[p[i].frame] += p[i].n;
+		best = !best || counts[p[i].frame] > counts[best->frame] ? &p[i] : best;
+	}
+	return best;
+}
+
+void lull_request_tail_place(struct lull_tail_cause *c, const struct lull_requests *q,
+			     const int *because)
+{
+	const struct lull_request_place *p = q->places.at;
+	u32 *counts, *lines, last = 0, function = 0;
+
+	for (size_t i = 0; i < q->places.n; i++)
+		last = p[i].frame > last ? p[i].frame : last;
+	counts = lull_alloc(last + 1, sizeof(*counts));
+	lines = lull_alloc(last + 1, sizeof(*lines));
+	for (size_t i = 0; i < q->places.n; i++) {
+		if (p[i].part != (u8)c->part || because[p[i].request] != (int)c->part)
+			continue;
+		c->n_samples += p[i].n;
+		counts[p[i].function] += p[i].n;
+		if (p[i].function && counts[p[i].function] > c->n_there) {
+			c->n_there = counts[p[i].function];
+			function = p[i].function;
+		}
+	}
+	if (function)
+		c->frame = find_line(q, because, c->part, function, lines)->frame;
+	free(counts);
+	free(lines);
+}
