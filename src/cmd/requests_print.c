@@ -16,6 +16,9 @@
 /* Names of requests that are listed. */
 #define MAX_GROUPS 10u
 
+/* Of the median latency: what may be missing of a request is worth a line from here on. */
+#define LATE_SAID 0.5
+
 /* Fewer samples are chance. */
 #define LEAST_SAMPLES 3u
 
@@ -60,13 +63,34 @@ static const char *time_of(f64 ns, struct lull_number *to)
 	return to->text;
 }
 
+/* Those whose data may have waited for a thread that was busy. */
+static void say_late(const struct printer *p, const struct lull_requests *q, u64 p50_ns)
+{
+	const struct lull_one_request *all = q->all.at;
+	struct lull_number most;
+	u64 most_ns = 0, n = 0;
+
+	for (size_t i = 0; i < q->all.n; i++) {
+		n += (f64)all[i].late_ns >= LATE_SAID * (f64)p50_ns;
+		most_ns = all[i].late_ns > most_ns ? all[i].late_ns : most_ns;
+	}
+	if (n)
+		say(p, 0,
+		    "Before %llu of them %s thread did something else and did not look at its "
+		    "connections, for up to %s: so long they may have waited, which is not "
+		    "counted.",
+		    (unsigned long long)n, n == 1 ? "its" : "their", time_of((f64)most_ns, &most));
+}
+
 /* What they are, where nobody says so. */
-static void say_found(const struct printer *p, const struct lull_requests *q)
+static void say_found(const struct printer *p, const struct lull_requests *q, u64 p50_ns)
 {
 	if (q->is_of_sockets)
 		say(p, 0,
 		    "Nobody says where requests begin and end: these go from data that came in on "
 		    "a connection to the last data sent before more came.");
+	if (q->is_of_sockets)
+		say_late(p, q, p50_ns);
 	if (q->rounds)
 		say(p, 0,
 		    "No requests were recorded: these are the rounds of the program's loop, each "
@@ -90,7 +114,7 @@ static void say_load(const struct printer *p, const struct lull_requests_answer 
 	if (a->requests.has_device)
 		lull_str_addf(&s, "; GPU busy %.0f %%", 100 * l->busy_share);
 	say(p, 0, "%s.", lull_str_text(&s));
-	say_found(p, &a->requests);
+	say_found(p, &a->requests, a->summary.latency.p50_ns);
 	lull_str_release(&s);
 }
 

@@ -68,6 +68,7 @@ struct connection {
 	bool has_data;		   /* of the request: some came in */
 	u64 gone_ns;		   /* its client has left before an answer; 0 = not */
 	u64 id, start_ns, sent_ns; /* of the request; sent_ns 0: nothing yet */
+	u64 late_ns;		   /* its thread did not look for so long before */
 	u32 lane;		   /* that took it in */
 };
 
@@ -78,6 +79,7 @@ struct working {
 	u64 awake_ns;	 /* the end of its last wait */
 	u64 woke_ns;	 /* the end of its last wait for many descriptors */
 	i64 n_ready;	 /* so many of those were ready, and it has not come to them yet */
+	u64 late_ns;	 /* those may have been ready for so long: it was busy until it asked */
 };
 
 struct sockets {
@@ -240,6 +242,7 @@ static void end_request(struct sockets *s, struct connection *c)
 						   .end_ns = end_ns,
 						   .process = c->process,
 						   .lane = c->lane,
+						   .late_ns = c->late_ns,
 						   .end = is_hung_up ? LULL_REQUEST_IS_HUNG_UP
 								     : LULL_REQUEST_OK };
 		s->q->to->n_hung_up += is_hung_up;
@@ -276,6 +279,7 @@ static void on_accept(struct sockets *s, const struct call *a)
 	end_request(s, c);
 	*c = (struct connection){ .fd = a->fd, .process = a->process, .is_open = true };
 	begin_request(s, c, a->lane, a->end_ns);
+	c->late_ns = s->working[a->lane].late_ns;
 }
 
 /* When the data were there that the call has read: a wait for many descriptors may have told. */
@@ -287,6 +291,19 @@ static u64 came_ns(struct sockets *s, const struct call *a, u64 least_ns)
 		return a->end_ns;
 	w->n_ready--;
 	return w->woke_ns > least_ns ? w->woke_ns : least_ns;
+}
+
+/*
+ * For how long the data may have been there before: until the thread asked, which learned it at
+ * once, and not before the connection or the last answer on it.
+ */
+static u64 late_ns(const struct sockets *s, u32 lane, u64 start_ns, u64 least_ns)
+{
+	u64 ns = s->working[lane].late_ns;
+
+	if (s->working[lane].woke_ns != start_ns)
+		return 0;
+	return ns < start_ns - least_ns ? ns : start_ns - least_ns;
 }
 
 /* Nothing more comes, or nothing can be sent; of a socket that is full, more is sent later. */
@@ -309,6 +326,7 @@ static void on_data(struct sockets *s, struct connection *c, const struct call *
 
 		end_request(s, c);
 		begin_request(s, c, a->lane, came_ns(s, a, sent_ns));
+		c->late_ns = late_ns(s, a->lane, c->start_ns, sent_ns);
 	} else if (!c->has_data) {
 		/* The first data: the request counts from here, not from accept(). */
 		c->start_ns = came_ns(s, a, c->start_ns);
@@ -334,6 +352,9 @@ static void on_wait(struct sockets *s, const struct call *a)
 
 	wait(s, a);
 	if (a->kind == WAITS) {
+		bool is_at_once = a->end_ns - a->start_ns <= LONG_READ_NS && w->woke_ns;
+
+		w->late_ns = is_at_once ? a->start_ns - w->woke_ns : 0;
 		w->woke_ns = a->end_ns;
 		w->n_ready = a->ret;
 	} else if (a->ret >= 0) {

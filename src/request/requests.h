@@ -48,6 +48,7 @@ struct lull_one_request {
 	u64 prefill_ns[LULL_N_REQUEST_PARTS]; /* of it, until the first token */
 	u64 gpu_ns;  /* what it launched, added up: more than its parts where it overlaps */
 	u64 call_ns; /* its longest C library call */
+	u64 late_ns; /* WANT_SOCKETS: it may have waited for so long before, unseen */
 	u32 call;    /* string: its name, 0 if there is none */
 	u32 process;
 	u32 lane; /* thread on which it arrived */
