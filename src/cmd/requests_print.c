@@ -76,9 +76,8 @@ static void say_late(const struct printer *p, const struct lull_requests *q, u64
 	}
 	if (n)
 		say(p, 0,
-		    "Before %llu of them %s thread did something else and did not look at its "
-		    "connections, for up to %s: so long they may have waited, which is not "
-		    "counted.",
+		    "Before %llu of them %s thread was busy and did not look at its connections, "
+		    "for up to %s. They may have waited so long, which is not counted.",
 		    (unsigned long long)n, n == 1 ? "its" : "their", time_of((f64)most_ns, &most));
 }
 

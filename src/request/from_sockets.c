@@ -79,7 +79,8 @@ struct working {
 	u64 awake_ns;	 /* the end of its last wait */
 	u64 woke_ns;	 /* the end of its last wait for many descriptors */
 	i64 n_ready;	 /* so many of those were ready, and it has not come to them yet */
-	u64 late_ns;	 /* those may have been ready for so long: it was busy until it asked */
+	u64 asked_ns;	 /* it last learned who is there */
+	u64 late_ns; /* who is there now may have been for so long: it was busy until it asked */
 };
 
 struct sockets {
@@ -351,10 +352,14 @@ static void on_wait(struct sockets *s, const struct call *a)
 	struct working *w = &s->working[a->lane];
 
 	wait(s, a);
-	if (a->kind == WAITS) {
-		bool is_at_once = a->end_ns - a->start_ns <= LONG_READ_NS && w->woke_ns;
+	/* A connection that a wait has told of is there since that wait. */
+	if (a->kind == WAITS || w->n_ready <= 0) {
+		bool is_at_once = a->end_ns - a->start_ns <= LONG_READ_NS && w->asked_ns;
 
-		w->late_ns = is_at_once ? a->start_ns - w->woke_ns : 0;
+		w->late_ns = is_at_once ? a->start_ns - w->asked_ns : 0;
+	}
+	w->asked_ns = a->end_ns;
+	if (a->kind == WAITS) {
 		w->woke_ns = a->end_ns;
 		w->n_ready = a->ret;
 	} else if (a->ret >= 0) {
