@@ -33,7 +33,6 @@ struct work {
 	struct lull_map where; /* hash to index in wheres */
 	/* Causes of launches that are late by themselves, and of those a wait exposed. */
 	enum lull_cause_ix launching, exposing;
-	bool is_rest; /* what is paid now follows a wait that was counted itself */
 };
 
 /* ---- book-keeping ---- */
@@ -143,7 +142,7 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	/* The idle time at the start of a round began in what the one before did last. */
 	where->recurs |= round > where->round + 1;
 	where->ns += ns;
-	where->n += is_new || (!w->is_rest && !is_same_time(where, c));
+	where->n += is_new || !is_same_time(where, c);
 	where->last_node = c->node;
 	where->last_event = c->event;
 	if (ns >= where->to_ns - where->from_ns) {
@@ -284,9 +283,7 @@ static void pay_rest(struct work *w, const struct idle *idle, const struct lull_
 	wait.place = LULL_PLACE_CALL;
 	wait.node = idle->drain;
 	fill_host(&wait);
-	w->is_rest = true;
 	cost(w, idle->piece, &wait, idle->drained_by, recorded_stack(w->s, idle->drain));
-	w->is_rest = false;
 }
 
 /* Pay for one part; what a wait exposed is the wait's. */
