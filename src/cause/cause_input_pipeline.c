@@ -16,6 +16,7 @@
 #include "cause/gaps.h"
 #include "cause/replay/replay.h"
 #include "cause/thresholds.h"
+#include "model/thread/doing.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -70,6 +71,7 @@ struct loading {
 	f64 rest_ns; /* of the step without it */
 	u32 workers; /* 0 if there are not enough CPUs for them to keep up */
 	bool waits;  /* the thread waits for somebody who loads */
+	bool is_net; /* and that is another machine or program: it takes no CPU here */
 };
 
 /* Loading of the replayed steps, also while the device has work; whether most is waiting. */
@@ -79,7 +81,7 @@ static void add_up(const struct lull_replay *p, struct loading *l)
 	const struct lull_replay_node *nodes = p->nodes.at;
 	const struct lull_slice *at = s->slices.at;
 	const struct lull_host_event *events = s->host.events.at;
-	f64 sum = 0, waited = 0;
+	f64 sum = 0, waited = 0, received = 0;
 
 	for (size_t i = 0; i < p->nodes.n; i++) {
 		u32 ix = nodes[i].node;
@@ -94,11 +96,13 @@ static void add_up(const struct lull_replay *p, struct loading *l)
 			sum += ns;
 			inside = at[k].event == LULL_NONE ? 0 : events[at[k].event].inside;
 			waited += inside & (LULL_IN_WAIT | LULL_IN_READ) ? ns : 0;
+			received += inside & LULL_IN_SOCKET ? ns : 0;
 		}
 	}
 	l->work_ns = sum / p->n_rounds;
 	l->rest_ns = lull_replay_rest_ns(p, l->work_ns);
 	l->waits = waited * 2 > sum;
+	l->is_net = received * 2 > sum;
 	/* Workers that cannot keep up work all the time, not only while the thread waits. */
 	if (l->waits)
 		l->work_ns = fmax(l->work_ns, find_children(s).at_once * p->measured_ns);
@@ -144,6 +148,18 @@ static bool is_cheaper(const struct lull_subject *s, const struct loading *l)
 	       lull_samples_interpreted(s, LULL_CAUSE_IX_input_pipeline);
 }
 
+/*
+ * Whether the CPUs that are left bring next to nothing: it is the work itself that has to get less.
+ * Not if others load already: then it is their work.
+ */
+static bool is_too_much(const struct lull_replay *p, const struct loading *l)
+{
+	u32 spare = spare_cpus(p->subject);
+
+	return spare && !l->workers && !l->waits &&
+	       l->work_ns / (spare * LULL_T(worker)) >= LULL_T(worker_gains) * p->free_ns;
+}
+
 static void apply(struct lull_what_if *w)
 {
 	u32 spare = spare_cpus(w->replay->subject);
@@ -153,7 +169,9 @@ static void apply(struct lull_what_if *w)
 				      : LULL_T(worker);
 
 	take_out(w);
-	if (w->scenario > 0 || !is_cheaper(w->replay->subject, &l))
+	if (l.is_net)
+		return;
+	if (w->scenario > 0 || (!is_cheaper(w->replay->subject, &l) && !is_too_much(w->replay, &l)))
 		w->floor_ns = l.work_ns / ((l.workers ? l.workers : spare) * worth);
 }
 
@@ -167,10 +185,22 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 		return;
 	l = find_loading(&why->replay);
 	n = l.workers ? l.workers : spare;
-	if (is_cheaper(why->lead, &l)) {
+	if (l.is_net) {
+		snprintf(
+			advice->fix, sizeof(advice->fix),
+			"receive the next batches ahead in other threads, ask for several at once, "
+			"or keep in memory what is asked for again");
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "receiving keeps up with the rest of the step");
+		return;
+	}
+	if (is_cheaper(why->lead, &l) || is_too_much(&why->replay, &l)) {
 		snprintf(advice->fix, sizeof(advice->fix),
-			 "prepare the whole batch with array operations, or on the device: %u "
-			 "worker%s would leave a step of %s",
+			 "%s: %u worker%s would leave a step of %s",
+			 is_cheaper(why->lead, &l)
+				 ? "prepare the whole batch with array operations, or on the device"
+				 : "make each item cheaper (decode less, decode on the device, "
+				   "store it as it is used)",
 			 n, n == 1 ? "" : "s",
 			 lull_why_time(fmin(l.work_ns / (n * LULL_T(worker)), why->replay.free_ns))
 				 .text);
@@ -199,7 +229,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 
 	if (!processes[why->lead->process - 1].has_agent)
 		return;
-	if (waits)
+	if (waits && !(why->has_replay && find_loading(&why->replay).is_net))
 		lull_advise_others(why, f);
 	/* Threads that live for less than the time between two samples have none. */
 	if (waits && (lull_show_producer(why, f) || lull_show_runner(why, f)))
@@ -230,7 +260,10 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "times as fast as the thread, but fewer than the machine has CPUs. Where these "
 	       "are too few, and the thread runs Python over items one by one, it takes loading "
 	       "as done with arrays, and the rest of the step is left; how long the workers "
-	       "would take is then the upper end of the range.",
+	       "would take is then the upper end of the range. The same holds where so few "
+	       "would gain less than 10 %: then each item has to get cheaper. What is received "
+	       "from another machine or program takes no CPU here, and is taken to be there in "
+	       "time if it is asked for ahead.",
 	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "
 	       "device computes, and copy it with cudaMemcpyAsync()",
 	.fix_torch = "a DataLoader with workers (num_workers) and pin_memory=True, and "
