@@ -63,10 +63,28 @@ static const char *time_of(f64 ns, struct lull_number *to)
 	return to->text;
 }
 
-/* Those whose data may have waited for a thread that was busy. */
-static void say_late(const struct printer *p, const struct lull_requests *q, u64 p50_ns)
+/* "train.py:41 load", the file without its folders. */
+static void add_place(struct lull_str *to, const struct lull_requests_answer *a, u32 frame)
 {
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(a->reader, LULL_TABLE_frame, &n);
+	const struct lull_frame_row *f = &frames[frame - 1];
+	const char *file = lull_reader_string(a->reader, f->file, NULL);
+	const char *slash = strrchr(file, '/');
+
+	if (*file)
+		lull_str_addf(to, "%s:%u ", slash ? slash + 1 : file, f->line);
+	lull_str_puts(to, lull_reader_string(a->reader, f->function, NULL));
+}
+
+/* Those whose data may have waited for a thread that was busy. */
+static void say_late(const struct printer *p, const struct lull_requests_answer *a)
+{
+	const struct lull_requests *q = &a->requests;
 	const struct lull_one_request *all = q->all.at;
+	u64 p50_ns = a->summary.latency.p50_ns;
+	struct lull_str where = LULL_STR_INIT;
+	u32 frame;
 	struct lull_number most;
 	u64 most_ns = 0, n = 0;
 
@@ -74,22 +92,32 @@ static void say_late(const struct printer *p, const struct lull_requests *q, u64
 		n += (f64)all[i].late_ns >= LATE_SAID * (f64)p50_ns;
 		most_ns = all[i].late_ns > most_ns ? all[i].late_ns : most_ns;
 	}
-	if (n)
-		say(p, 0,
-		    "Before %llu of them %s thread was busy and did not look at its connections, "
-		    "for up to %s. They may have waited so long, which is not counted.",
-		    (unsigned long long)n, n == 1 ? "its" : "their", time_of((f64)most_ns, &most));
+	if (!n)
+		return;
+	frame = lull_request_late_frame(q);
+	if (frame) {
+		lull_str_puts(&where, ", mostly in ");
+		add_place(&where, a, frame);
+	}
+	say(p, 0,
+	    "Before %llu of them %s thread was busy and did not look at its connections, for up to "
+	    "%s%s. They may have waited so long, which is not counted.",
+	    (unsigned long long)n, n == 1 ? "its" : "their", time_of((f64)most_ns, &most),
+	    lull_str_text(&where));
+	lull_str_release(&where);
 }
 
 /* What they are, where nobody says so. */
-static void say_found(const struct printer *p, const struct lull_requests *q, u64 p50_ns)
+static void say_found(const struct printer *p, const struct lull_requests_answer *a)
 {
+	const struct lull_requests *q = &a->requests;
+
 	if (q->is_of_sockets)
 		say(p, 0,
 		    "Nobody says where requests begin and end: these go from data that came in on "
 		    "a connection to the last data sent before more came.");
 	if (q->is_of_sockets)
-		say_late(p, q, p50_ns);
+		say_late(p, a);
 	if (q->rounds)
 		say(p, 0,
 		    "No requests were recorded: these are the rounds of the program's loop, each "
@@ -113,7 +141,7 @@ static void say_load(const struct printer *p, const struct lull_requests_answer 
 	if (a->requests.has_device)
 		lull_str_addf(&s, "; GPU busy %.0f %%", 100 * l->busy_share);
 	say(p, 0, "%s.", lull_str_text(&s));
-	say_found(p, &a->requests, a->summary.latency.p50_ns);
+	say_found(p, a);
 	lull_str_release(&s);
 }
 
@@ -236,22 +264,15 @@ static void say_call(const struct printer *p, const struct lull_requests_answer 
 		    lull_reader_string(a->reader, one->call, NULL));
 }
 
-/* "train.py:41 load", the file without its folders. */
 static void say_place(const struct printer *p, const struct lull_requests_answer *a,
 		      const struct lull_tail_cause *c)
 {
-	size_t n;
-	const struct lull_frame_row *frames = lull_reader_dim(a->reader, LULL_TABLE_frame, &n);
-	const struct lull_frame_row *f = &frames[c->frame - 1];
-	const char *file = lull_reader_string(a->reader, f->file, NULL);
-	const char *slash = strrchr(file, '/');
 	struct lull_str s = LULL_STR_INIT;
 
-	if (*file)
-		lull_str_addf(&s, "%s:%u ", slash ? slash + 1 : file, f->line);
-	say(p, 2, "%u of %u samples %s: %s%s.", c->n_there, c->n_samples,
-	    c->part == LULL_PART_OF_LOCK ? "of the thread that has it" : "there", lull_str_text(&s),
-	    lull_reader_string(a->reader, f->function, NULL));
+	add_place(&s, a, c->frame);
+	say(p, 2, "%u of %u samples %s: %s.", c->n_there, c->n_samples,
+	    c->part == LULL_PART_OF_LOCK ? "of the thread that has it" : "there",
+	    lull_str_text(&s));
 	lull_str_release(&s);
 }
 

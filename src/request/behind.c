@@ -2,6 +2,7 @@
  * behind - which slow requests others wait for, and where the time of slow ones is spent.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "request/tail.h"
@@ -198,18 +199,53 @@ void lull_request_tail_behind(u32 *behind, bool *is_on_thread, const struct lull
 	free(l.first);
 }
 
-/* The place with most samples in the function, or NULL. */
-static const struct lull_request_place *find_line(const struct lull_requests *q, const int *because,
-						  u32 part, u32 function, u32 *counts)
-{
-	const struct lull_request_place *p = q->places.at, *best = NULL;
+/* Samples of a part by their function, and the function that has most. */
+struct vote {
+	const struct lull_requests *q;
+	const int *because; /* only of requests that this part explains; NULL: of all */
+	u32 part;
+	u32 *counts; /* by frame */
+	u32 function;
+	u32 n, n_there;
+};
 
-	for (size_t i = 0; i < q->places.n; i++) {
-		if (p[i].part != part || because[p[i].request] != (int)part ||
-		    p[i].function != function)
+static bool is_voter(const struct vote *v, const struct lull_request_place *p)
+{
+	return p->part == v->part && (!v->because || v->because[p->request] == (int)v->part);
+}
+
+static void vote(struct vote *v)
+{
+	const struct lull_request_place *p = v->q->places.at;
+	u32 last = 0;
+
+	for (size_t i = 0; i < v->q->places.n; i++)
+		last = p[i].frame > last ? p[i].frame : last;
+	v->counts = lull_alloc(last + 1, sizeof(*v->counts));
+	for (size_t i = 0; i < v->q->places.n; i++) {
+		if (!is_voter(v, &p[i]))
 			continue;
-		counts[p[i].frame] += p[i].n;
-		best = !best || counts[p[i].frame] > counts[best->frame] ? &p[i] : best;
+		v->n += p[i].n;
+		v->counts[p[i].function] += p[i].n;
+		if (p[i].function && v->counts[p[i].function] > v->n_there) {
+			v->n_there = v->counts[p[i].function];
+			v->function = p[i].function;
+		}
+	}
+	memset(v->counts, 0, (last + 1) * sizeof(*v->counts));
+}
+
+/* The line of the function with most samples; 0 if there is no function. */
+static u32 find_line(const struct vote *v)
+{
+	const struct lull_request_place *p = v->q->places.at;
+	u32 best = 0;
+
+	for (size_t i = 0; i < v->q->places.n; i++) {
+		if (!v->function || !is_voter(v, &p[i]) || p[i].function != v->function)
+			continue;
+		v->counts[p[i].frame] += p[i].n;
+		best = !best || v->counts[p[i].frame] > v->counts[best] ? p[i].frame : best;
 	}
 	return best;
 }
@@ -217,25 +253,22 @@ static const struct lull_request_place *find_line(const struct lull_requests *q,
 void lull_request_tail_place(struct lull_tail_cause *c, const struct lull_requests *q,
 			     const int *because)
 {
-	const struct lull_request_place *p = q->places.at;
-	u32 *counts, *lines, last = 0, function = 0;
+	struct vote v = { .q = q, .because = because, .part = c->part };
 
-	for (size_t i = 0; i < q->places.n; i++)
-		last = p[i].frame > last ? p[i].frame : last;
-	counts = lull_alloc(last + 1, sizeof(*counts));
-	lines = lull_alloc(last + 1, sizeof(*lines));
-	for (size_t i = 0; i < q->places.n; i++) {
-		if (p[i].part != (u8)c->part || because[p[i].request] != (int)c->part)
-			continue;
-		c->n_samples += p[i].n;
-		counts[p[i].function] += p[i].n;
-		if (p[i].function && counts[p[i].function] > c->n_there) {
-			c->n_there = counts[p[i].function];
-			function = p[i].function;
-		}
-	}
-	if (function)
-		c->frame = find_line(q, because, c->part, function, lines)->frame;
-	free(counts);
-	free(lines);
+	vote(&v);
+	c->frame = find_line(&v);
+	c->n_there = v.n_there;
+	c->n_samples = v.n;
+	free(v.counts);
+}
+
+u32 lull_request_late_frame(const struct lull_requests *q)
+{
+	struct vote v = { .q = q, .part = LULL_PLACE_LATE };
+	u32 frame;
+
+	vote(&v);
+	frame = v.n_there * 2 > v.n ? find_line(&v) : 0;
+	free(v.counts);
+	return frame;
 }

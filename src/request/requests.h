@@ -76,8 +76,10 @@ struct lull_request_place {
 	u32 frame;    /* the line; 0: in none of the program */
 	u32 function; /* the first frame of that function that was met */
 	u32 n;
-	u8 part; /* enum lull_request_part; LOCK: of threads that hold the lock */
+	/* enum lull_request_part; LOCK: of threads that hold the lock; LATE: of late_ns */
+	u8 part;
 };
+#define LULL_PLACE_LATE ((u8)LULL_N_REQUEST_PARTS)
 
 enum lull_request_turn_kind {
 	LULL_TURN_WAITS,      /* for its turn: parts QUEUE and OTHERS */

@@ -75,6 +75,9 @@ void lull_request_tail_behind(u32 *behind, bool *is_on_thread, const struct lull
 void lull_request_tail_place(struct lull_tail_cause *c, const struct lull_requests *q,
 			     const int *because);
 
+/* A frame in the function that most samples of late_ns are in, 0 if there is none. */
+u32 lull_request_late_frame(const struct lull_requests *q);
+
 /* Free it. */
 void lull_request_tail_release(struct lull_request_tail *t);
 

@@ -200,6 +200,18 @@ static void count_slice(struct lull_request_reader *q, const struct lull_request
 			count_samples(q, &q->samples->own, slice->lane, when, &at[i]);
 }
 
+/* What its thread did before it looked for requests. */
+static void count_late(struct lull_request_reader *q, const struct lull_one_request *one,
+		       u32 request)
+{
+	struct lull_request_piece late = { one->start_ns - one->late_ns, one->start_ns, request,
+					   LULL_PLACE_LATE };
+
+	if (one->late_ns)
+		count_samples(q, &q->samples->own, one->lane,
+			      (struct lull_span){ late.from_ns, late.to_ns }, &late);
+}
+
 /* ---- turns ---- */
 
 static void add_turn(struct lull_requests *to, struct lull_request_turn turn)
@@ -259,6 +271,7 @@ void lull_request_where(struct lull_request_reader *q, u32 request, const u32 *l
 							LULL_TURN_HAS_THREAD });
 		}
 	}
+	count_late(q, one, request);
 	for (size_t i = 0; i < pieces->n; i++) {
 		if (at[i].part == LULL_PART_OF_LOCK)
 			count_samples(q, &q->samples->holders, one->process,
