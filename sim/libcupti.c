@@ -42,8 +42,10 @@ static struct {
 	_Atomic u64 n_to_drop, n_to_zero;
 	_Atomic u32 n_finalized;
 	_Atomic u64 n_callbacks; /* about calls */
+	_Atomic u64 n_endless;	 /* calls whose end it was not told: they were switched off */
 	_Atomic bool is_here;	 /* until it is finalized */
 	u64 here_ns;		 /* what that costs each call */
+	u64 late_us;		 /* from its look whether a call is wanted to the callback */
 } cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- knobs ---- */
@@ -162,8 +164,19 @@ static void go_in(struct sim_call *call)
 
 static void go_out(const struct sim_call *call)
 {
-	if (is_enabled(call) && inside.depth && inside.n_finalized == cupti.n_finalized)
+	if (!inside.depth || inside.n_finalized != cupti.n_finalized)
+		return;
+	if (is_enabled(call))
 		inside.depth--;
+	else
+		cupti.n_endless++;
+}
+
+/* LULL_SIM_LATE_US=n: the thread has no CPU for so long before it gets to the callback. */
+static void be_late(void)
+{
+	if (cupti.late_us)
+		usleep((useconds_t)cupti.late_us);
 }
 
 static void on_enter(struct sim_call *call)
@@ -175,6 +188,7 @@ static void on_enter(struct sim_call *call)
 	go_in(call);
 	if (is_locked_in(call))
 		pthread_mutex_lock(&call_lock);
+	be_late();
 	tell(call, 0);
 }
 
@@ -296,6 +310,7 @@ static int connect_driver(void)
 			cupti.n_to_drop = (u64)sim_knob("LULL_SIM_DROP", 0);
 			cupti.n_to_zero = (u64)sim_knob("LULL_SIM_ZERO_TIMES", 0);
 			cupti.here_ns = (u64)sim_knob("LULL_SIM_CUPTI_NS", 0);
+			cupti.late_us = (u64)sim_knob("LULL_SIM_LATE_US", 0);
 			cupti.is_subscribed = false;
 			cupti.is_connected = true;
 			connect(&hooks);
@@ -351,9 +366,10 @@ __attribute__((destructor)) static void write_state(void)
 		return;
 	fprintf(file,
 		"calls_on=%u kinds_on=%u buffers_out=%llu subscribed=%u finalized=%u "
-		"callbacks=%llu\n",
+		"callbacks=%llu endless=%llu\n",
 		n_calls_on(), n_kinds_on(), (unsigned long long)lull_cupti_buffers_out(),
-		cupti.is_subscribed, cupti.n_finalized, (unsigned long long)cupti.n_callbacks);
+		cupti.is_subscribed, cupti.n_finalized, (unsigned long long)cupti.n_callbacks,
+		(unsigned long long)cupti.n_endless);
 	fclose(file);
 }
 

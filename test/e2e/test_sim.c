@@ -32,7 +32,8 @@ static int begin(void **state)
 		"LULL_SIM_CUPTI_VERSION", "LULL_SIM_DROP",    "LULL_SIM_ZERO_TIMES",
 		"LULL_SIM_SUBSCRIBED",	  "LULL_SIM_MISSING", "LAUNCHES_ABORT",
 		"LULL_SIM_SKEW_NS",	  "LULL_CUPTI_PATH",  "CUDA_INJECTION64_PATH",
-		"CLIENT_GRAPHS",
+		"CLIENT_GRAPHS",	  "CLIENT_STOPS",     "LULL_SIM_LATE_US",
+		"LULL_SIM_STATE",
 	};
 
 	(void)state;
@@ -132,6 +133,26 @@ static void a_taken_cupti_refuses(void **state)
 	run_client("10");
 	assert_int_equal(counted("refused"), 1);
 	assert_int_equal(counted("kernels"), 40);
+}
+
+/* A client that is late in its callback, and stops the callbacks there. */
+static void a_call_whose_callbacks_stop_has_no_end(void **state)
+{
+	char file[512];
+	FILE *from;
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s", test_profile_path("state"));
+	sim_set("LULL_SIM_STATE", file);
+	sim_set("LULL_SIM_LATE_US", "10");
+	sim_set("CLIENT_STOPS", "1");
+	run_client("10");
+	from = fopen(file, "r");
+	assert_non_null(from);
+	text[fread(text, 1, sizeof(text) - 1, from)] = '\0';
+	fclose(from);
+	assert_int_equal(counted("calls_on"), 0);
+	assert_true(counted("endless") > 0);
 }
 
 /* ---- the agent ---- */
@@ -472,6 +493,7 @@ int main(void)
 		WITH_FOLDER(graphs_as_a_whole_replace_their_nodes),
 		WITH_FOLDER(knobs_drop_records_and_times),
 		WITH_FOLDER(a_taken_cupti_refuses),
+		WITH_FOLDER(a_call_whose_callbacks_stop_has_no_end),
 		WITH_FOLDER(everything_is_recorded_in_each_version),
 		WITH_FOLDER(nodes_of_graphs_are_recorded_on_demand),
 		WITH_FOLDER(a_version_with_gaps_is_mentioned),

@@ -44,6 +44,7 @@ static struct {
 	uint32_t version;
 	int second; /* what a second subscriber is told */
 	uint64_t start;
+	void *subscriber;
 } seen;
 
 int InitializeInjection(void);
@@ -72,6 +73,13 @@ static uint64_t load64(const uint8_t *at)
 	return value;
 }
 
+/* CLIENT_STOPS: callbacks are switched off in the middle of the first launch. */
+static int is_to_stop(const uint8_t *at)
+{
+	return getenv("CLIENT_STOPS") &&
+	       strcmp((const char *)(uintptr_t)load64(at + 8), "cuLaunchKernel") == 0;
+}
+
 /* Offsets are those of CUpti_CallbackData. The slot must be the same at both ends of a call. */
 static void on_call(void *userdata, int domain, uint32_t cbid, const void *data)
 {
@@ -85,6 +93,8 @@ static void on_call(void *userdata, int domain, uint32_t cbid, const void *data)
 	if (load32(at) == 0) {
 		seen.enters++;
 		*slot = correlation;
+		if (is_to_stop(at))
+			cupti.cuptiEnableDomain(0, seen.subscriber, 1);
 		return;
 	}
 	seen.exits++;
@@ -175,7 +185,7 @@ static void enable(void)
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
-	void *subscriber, *second;
+	void *second;
 
 #define CALL(name, params)                                              \
 	*(void **)&cupti.name = library ? dlsym(library, #name) : NULL; \
@@ -185,7 +195,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 #undef CALL
 	seen.start = now();
 	cupti.cuptiGetVersion(&seen.version);
-	if (cupti.cuptiSubscribe(&subscriber, on_call, NULL) != 0) {
+	if (cupti.cuptiSubscribe(&seen.subscriber, on_call, NULL) != 0) {
 		puts("client: refused=1");
 		return 0;
 	}
@@ -193,7 +203,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	cupti.cuptiActivityRegisterTimestampCallback(now);
 	cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
 	enable();
-	cupti.cuptiEnableDomain(1, subscriber, 1);
+	cupti.cuptiEnableDomain(1, seen.subscriber, 1);
 	atexit(report);
 	return 1;
 }
