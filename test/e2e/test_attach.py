@@ -407,11 +407,10 @@ while not os.path.exists("end"):
 """).replace("    ok(cu.cuStreamSynchronize(stream))\n    time.sleep(0.002)\n", "    time.sleep(0.002)\n")
 
 
-def record_two(p):
-    """Four recordings; whether each call of all of them has a number of its own."""
+def record_two(p, *words, times=4, ms=300):
+    """Recordings in which each call has a number of its own."""
     linked = """select count(*), count(distinct k.lane), count(distinct k.correlation), sum(k.correlation in
                 (select correlation from cuda_call)), (select count(distinct lane) from cuda_call) from kernel k"""
-    is_whole = True
 
     def counts():
         out = run([LULL, "query", "-f", "csv", "a.lull", linked], check=True).stdout
@@ -421,32 +420,40 @@ def record_two(p):
         n, n_streams, _, _, n_threads = counts()
         return n >= 100 and n_streams == 2 and n_threads == 2
 
-    for _ in range(4):
-        r, _ = attach_until(p, is_of_both)
+    for _ in range(times):
+        r, _ = attach_until(p, is_of_both, *words, ms=ms)
         expect("nothing is lost", "none lost" in r.stderr, r.stderr)
         n, n_streams, n_numbers, n_linked, n_threads = out = counts()
         expect("two streams, two threads", n_streams == 2 and n_threads == 2, out)
         # What was launched just before the recording has no call in it.
         expect("calls of all kernels", n >= 100 and n_linked >= n - 50, out)
-        is_whole &= n_numbers == n
+        expect("a number for each call", n_numbers == n, out)
         until(lambda: is_left(p), "no thread of ours")
-    return is_whole
+
+
+def state():
+    """All that the simulated CUPTI counted."""
+    with open("state", encoding="ascii") as f:
+        return f.read()
 
 
 def threads_that_share_the_device_keep_cupti():
-    """
-    Another thread may enter a call while CUPTI is left, and what it uses is freed then. The next recordings are whole, if
-    the agent's thread was not without a CPU in the middle of switching a callback off: one of five programs has to be.
-    """
-    is_whole = False
-    for _ in range(5):
-        p = simulated(TWO, LULL_SIM_CALL_NS="20000")
-        is_whole = record_two(p)
-        end(p)
-        expect("CUPTI was not left", not counted("finalized"), open("state", encoding="ascii").read())
-        if is_whole:
-            break
-    expect("a number for each call", is_whole)
+    """Another thread may enter a call while CUPTI is left, and what it uses is freed then. But nothing of it is on."""
+    p = simulated(TWO, LULL_SIM_CALL_NS="20000")
+    record_two(p)
+    end(p)
+    expect("CUPTI was not left", not counted("finalized"), state())
+    expect("nothing is on", not any(map(counted, ("calls_on", "kinds_on", "subscribed"))), state())
+    expect("no call without its end", not counted("endless"), state())
+
+
+def callbacks_stay_on_for_threads_on_their_way():
+    """A thread that has no CPU between CUPTI's look whether a call is wanted and our callback is in that call all the same."""
+    p = simulated(TWO, LULL_SIM_CALL_NS="20000", LULL_SIM_LATE_US="300")
+    record_two(p, times=2)
+    record_two(p, "--duty", "40%", times=1, ms=2000)
+    end(p)
+    expect("no call without its end", not counted("endless"), state())
 
 
 def ranges(report="a.lull"):
@@ -1111,6 +1118,7 @@ TESTS = (
     a_main_thread_that_waits_need_not_come,
     programs_with_graphs_keep_cupti,
     threads_that_share_the_device_keep_cupti,
+    callbacks_stay_on_for_threads_on_their_way,
     phases_of_pytorch_and_nothing_stays,
     a_class_that_inherits_a_call_does_so_again,
     ranges_of_nvtx_are_recorded_and_left,

@@ -88,9 +88,19 @@ lull_cupti_callback *lull_cuda_callback(void);
 u32 lull_cuda_wait_of(const char *name);
 void lull_cuda_waited(struct lull_thread *t, u32 wait, const void *data, u64 start, u64 dur_ticks);
 
-/* Enable or disable callbacks for recorded calls; enable those of calls with wrappers, too. */
+/*
+ * Enable or disable callbacks for recorded calls; enable those of calls with wrappers, too. Those
+ * of calls that threads are in for all of a second stay enabled.
+ */
 void lull_cuda_watch_calls(bool is_on);
 void lull_cuda_watch_wrapped(void);
+
+/* Disable those that are left; once, and so often again. False if some are left. */
+bool lull_cuda_let_go(u32 n_tries);
+u32 lull_cuda_n_calls_on(void);
+
+/* CUPTI was detached, and has none of them. */
+void lull_cuda_forget_calls(void);
 
 /* True if calls are recorded without stacks, and kernels are not measured. */
 bool lull_cuda_is_plain(void);
@@ -177,7 +187,8 @@ void lull_cuda_attach_anew(void);
 void lull_cuda_detach_aside(int n_tries);
 
 /*
- * It could not, and the program goes on with CUPTI: with everything off, until lull_cuda_attach().
+ * It could not, and the program goes on with CUPTI: with everything off and nobody subscribed,
+ * until lull_cuda_attach().
  */
 void lull_cuda_stay_idle(void);
 
@@ -211,8 +222,14 @@ void lull_cuda_keep_attached(void);
 /* Whether a thread is in this call, as far as is known; also through one of the runtime's. */
 bool lull_cuda_is_in_call(u32 domain, u32 cbid);
 
+/* Callbacks are about to be enabled, and none is: calls that began before are not known. */
+void lull_cuda_begin_time(void);
+
 /* A call starts or ends while nothing is recorded; `call` says which. */
 void lull_cuda_follow_call(union lull_cuda_key call, bool is_end);
+
+/* The end of a launch by a wrapper that began while nothing was recorded, or in another call. */
+void lull_cuda_follow_launch_end(union lull_cuda_key call);
 
 /* Count why CUPTI cannot be used: an issue for the report, with CUPTI's own message; false. */
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail);

@@ -18,7 +18,8 @@
  *             detach. CUDA calls are followed from the recording until then, and the agent
  *             detaches only where no other thread has made any, except PyTorch's threads for the
  *             backward pass, which work while another one waits for them. A program whose threads
- *             share the device keeps CUPTI, with everything disabled.
+ *             share the device keeps CUPTI, with everything disabled. When lull attach leaves it,
+ *             nobody is subscribed any more, so that another tool may be.
  *             Since detaching waits for the device: not while a graph is captured, and not in a
  *             program whose streams run host functions, which may wait for the thread that called
  *             the agent. A program that never calls the agent keeps CUPTI, with everything
@@ -71,7 +72,8 @@ static struct {
 	_Atomic u32 state;
 	_Atomic u32 has_points;	  /* the program tells us something now and then */
 	_Atomic u32 is_following; /* callbacks are on after a recording */
-	_Atomic u32 n_followings; /* so often they were */
+	_Atomic u32 n_times;	  /* so often callbacks were switched on when none was */
+	_Atomic u32 off_record;	  /* the last recording before that */
 	_Atomic u32 n_chances;	  /* to leave, that were not taken */
 	_Atomic u32 n_captures;	  /* of graphs, that are on their way */
 	_Atomic u32 must_stay;	  /* it is not safe, or too late: never leave */
@@ -294,7 +296,6 @@ bool lull_cuda_follow_on(void)
 		return false;
 	at.since = lull_time();
 	atomic_store(&at.n_chances, 0);
-	atomic_fetch_add(&at.n_followings, 1);
 	atomic_store(&at.is_following, 1);
 	/* Who launches through a runtime without a wrapper is in a call from its start on, too. */
 	lull_cuda_watch_wrapped();
@@ -305,8 +306,10 @@ void lull_cuda_detach_soon(void)
 {
 	u64 give_up_ticks = lull_agent.control->tick_hz / 1000 * GIVE_UP_MS;
 
-	if (!atomic_load(&at.is_following))
+	if (!atomic_load(&at.is_following)) {
+		lull_cuda_let_go(0); /* what could not be switched off so far */
 		return;
+	}
 	if (will_leave() && lull_time() - at.since < give_up_ticks &&
 	    atomic_load(&at.n_chances) < N_CHANCES) {
 		/* From here on this thread leaves CUPTI alone, and another one may end it. */
@@ -342,6 +345,7 @@ static void go(void)
 	lull_cupti.cuptiFinalize();
 	lull_cuda_forget_out();
 	lull_cuda_share_reset();
+	lull_cuda_forget_calls();
 	at.subscriber = NULL;
 	atomic_store(&at.state,
 		     may_come_again() && !lull_cuda_is_over() ? DETACHED : DETACHED_FINALLY);
@@ -402,6 +406,14 @@ static bool is_calm(const struct lull_thread *t)
 	return (i64)(lull_time() - last) >= calm_ticks;
 }
 
+/* So many blocks may be a thread's; the others were never touched. */
+static u32 n_blocks(void)
+{
+	u32 n = lull_agent.image ? atomic_load(&lull_agent.image->n_slots_ready) : 0;
+
+	return n < lull_agent.n_slots ? n : lull_agent.n_slots;
+}
+
 /* Whether a thread that has called may do so while this one detaches. */
 static bool may_call(struct lull_thread *t, bool is_waiting)
 {
@@ -417,7 +429,7 @@ static bool may_call(struct lull_thread *t, bool is_waiting)
  */
 static bool is_alone(const struct lull_thread *self, bool is_waiting)
 {
-	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+	for (u32 i = 0, n = n_blocks(); i < n; i++) {
 		struct lull_thread *t = &lull_agent.threads[i];
 
 		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) != LULL_WIRE_MAGIC)
@@ -433,14 +445,14 @@ static bool is_alone(const struct lull_thread *self, bool is_waiting)
 
 bool lull_cuda_is_crowded(void)
 {
-	u32 n = 0;
+	u32 n_callers = 0;
 
-	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+	for (u32 i = 0, n = n_blocks(); i < n; i++) {
 		struct lull_thread *t = &lull_agent.threads[i];
 
-		n += has_called(t) && role_of(t) == LULL_ROLE_PROGRAM;
+		n_callers += has_called(t) && role_of(t) == LULL_ROLE_PROGRAM;
 	}
-	return n > 1;
+	return n_callers > 1;
 }
 
 /* A thread of the program that is in no call of CUDA; not a forked child. */
@@ -496,14 +508,49 @@ void lull_cuda_detach_aside(int n_tries)
 		try_to_leave(true);
 }
 
+/*
+ * So long after the last callback was switched off the subscription is given up: a thread that was
+ * on its way to it without a CPU has come by then, and has switched it on again.
+ */
+#define CALM_STEPS 40 /* of 5 ms */
+#define IDLE_STEPS 400
+
+/* Whether no thread of the program calls us back any more. */
+static bool is_silent(void)
+{
+	struct timespec pause = { 0, 5000000 };
+	int n_calm = 0;
+
+	for (int i = 0; i < IDLE_STEPS && n_calm < CALM_STEPS; i++) {
+		n_calm = lull_cuda_n_calls_on() ? 0 : n_calm + 1;
+		lull_cuda_let_go(0);
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
+	}
+	return n_calm == CALM_STEPS && !lull_cuda_n_calls_on();
+}
+
+/* CUPTI stays where it is; but another tool may have it, and it need not look for our callbacks. */
+static void unsubscribe(void)
+{
+	lull_cupti.cuptiUnsubscribe(at.subscriber);
+	lull_cuda_share_reset();
+	at.subscriber = NULL;
+	atomic_store(&at.is_following, 0);
+	atomic_store(&at.state, DETACHED);
+}
+
 void lull_cuda_stay_idle(void)
 {
 	if (!moves(DETACH_PENDING, ATTACHING) && !moves(ATTACHED, ATTACHING))
 		return;
-	/* Calls must not pay for callbacks; devices and streams are told again at the next time. */
-	atomic_store(&at.is_following, 1);
 	lull_cuda_watch_calls(false);
 	describe(false);
+	if (is_silent() && lull_cupti.cuptiUnsubscribe && !lull_cuda_share_is_used()) {
+		unsubscribe();
+		return;
+	}
+	/* Devices and streams are told again at the next time. */
+	atomic_store(&at.is_following, 1);
 	atomic_store(&at.state, ATTACHED);
 }
 
@@ -551,19 +598,36 @@ void lull_cuda_captured(bool is_begin)
 		;
 }
 
-/* Whether it is of the last recording, or of the time after it; else it ended unseen. */
+/* In the place of a recording's number. */
+static u16 follower(void)
+{
+	return (u16)(FOLLOWED | (atomic_load(&at.n_times) & 0xff));
+}
+
+void lull_cuda_begin_time(void)
+{
+	/* In this order: the one that begins meanwhile is not taken for an earlier one. */
+	u32 last = atomic_load(&lull_agent.control->last_record);
+	bool is_on = atomic_load(&lull_agent.control->record) != 0;
+
+	atomic_store(&at.off_record, last - is_on);
+	atomic_fetch_add(&at.n_times, 1);
+}
+
+/*
+ * Whether it began since callbacks are on, in a recording or outside of one; else it ended unseen.
+ */
 static bool is_of_now(union lull_cuda_key call)
 {
-	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
-	u16 record =
-		(u16)atomic_load_explicit(&lull_agent.control->last_record, memory_order_relaxed);
+	u32 last = atomic_load_explicit(&lull_agent.control->last_record, memory_order_relaxed);
+	u16 n_since = (u16)(last - atomic_load_explicit(&at.off_record, memory_order_relaxed));
 
-	return call.word && (call.record == follower || call.record == record);
+	return call.word && (call.record == follower() || (u16)(last - call.record) < n_since);
 }
 
 bool lull_cuda_is_in_call(u32 domain, u32 cbid)
 {
-	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+	for (u32 i = 0, n = n_blocks(); i < n; i++) {
 		const struct lull_thread *t = &lull_agent.threads[i];
 		union lull_cuda_key call;
 
@@ -581,7 +645,6 @@ bool lull_cuda_is_in_call(u32 domain, u32 cbid)
 
 void lull_cuda_follow_call(union lull_cuda_key call, bool is_end)
 {
-	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
 	union lull_cuda_key present;
 	struct lull_thread *t;
 
@@ -602,7 +665,18 @@ void lull_cuda_follow_call(union lull_cuda_key call, bool is_end)
 			__atomic_store_n(&t->cuda.call.word, 0, __ATOMIC_RELEASE);
 	} else if (!is_of_now(present)) {
 		/* What is there of another time ended unseen, while callbacks were off. */
-		call.record = follower;
+		call.record = follower();
 		__atomic_store_n(&t->cuda.call.word, call.word, __ATOMIC_RELEASE);
 	}
+}
+
+void lull_cuda_follow_launch_end(union lull_cuda_key call)
+{
+	struct lull_thread *t = lull_self;
+
+	if (!lull_has_recording())
+		lull_cuda_follow_call(call, true);
+	/* One has begun meanwhile; a call of that is around this one, and not at its end. */
+	else if (t && t->magic == LULL_WIRE_MAGIC && t->cuda.call.record == follower())
+		__atomic_store_n(&t->cuda.call.word, 0, __ATOMIC_RELEASE);
 }

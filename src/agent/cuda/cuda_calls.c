@@ -73,18 +73,30 @@ static u16 meaning_of(const char *name)
 	return MEANS_NOTHING;
 }
 
+/*
+ * Our callbacks of a call. LEAVING: they are on, and about to be switched off; whoever is called
+ * back then keeps them on (let_go()).
+ */
+enum { CALL_OFF, CALL_LEAVING, CALL_ON };
+
 /* Name of each watched call, its hash ready; entry [domain - 1][cbid]. */
 static struct call_name {
 	const char *text;
 	u64 hash;
 	u32 len;
-	u16 meaning;   /* MEANS_* */
-	u8 kind;       /* LULL_TRACED_* */
-	u8 wait;       /* as lull_cuda_wait_of() */
-	bool may_wait; /* for the device; people ask which line of Python does */
-	bool is_sync;  /* does nothing else */
-	bool is_on;    /* its callbacks, by us */
+	u16 meaning;	  /* MEANS_* */
+	u8 kind;	  /* LULL_TRACED_* */
+	u8 wait;	  /* as lull_cuda_wait_of() */
+	bool may_wait;	  /* for the device; people ask which line of Python does */
+	bool is_sync;	  /* does nothing else */
+	_Atomic u8 state; /* CALL_* */
 } names[2][N_CBIDS];
+
+/* Calls that are not CALL_OFF, and the process of which they are. */
+static _Atomic u32 n_on, on_pid;
+
+/* Held by who changes the state of a call to or from CALL_OFF. */
+static _Atomic u32 is_switching;
 
 /* The last of these calls in the process took long enough to have its line. */
 static _Atomic bool was_long[2][N_CBIDS];
@@ -145,15 +157,55 @@ static u8 kind_of(const char *name)
 	return LULL_TRACED_OTHER;
 }
 
+/* How long a thread waits for another one that switches callbacks. */
+#define SWITCH_TRIES 2000 /* of 50 us */
+
+static void pause_us(long us)
+{
+	struct timespec pause = { 0, us * 1000 };
+
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
+}
+
+static bool begin_switch(void)
+{
+	for (int i = 0; atomic_exchange_explicit(&is_switching, 1, memory_order_acquire); i++) {
+		if (i == SWITCH_TRIES)
+			return false;
+		pause_us(50);
+	}
+	return true;
+}
+
+static void end_switch(void)
+{
+	atomic_store_explicit(&is_switching, 0, memory_order_release);
+}
+
 /* Without callbacks there are kernels and no calls: that is said, once. */
-static void want(u32 domain, u32 cbid, bool is_on)
+static void tell_refused(int rc)
 {
 	static atomic_flag is_told = ATOMIC_FLAG_INIT;
-	int rc = lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
 
-	names[domain - 1][cbid].is_on = is_on;
-	if (rc && is_on && !atomic_flag_test_and_set(&is_told))
+	if (rc && !atomic_flag_test_and_set(&is_told))
 		lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "calls: ", rc);
+}
+
+/* Switch the callbacks on, or keep those on that are about to be switched off. */
+static void want(u32 domain, u32 cbid)
+{
+	struct call_name *call = &names[domain - 1][cbid];
+	int rc = 0;
+
+	if (!begin_switch())
+		return;
+	if (atomic_load(&call->state) == CALL_OFF) {
+		rc = lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, true);
+		atomic_fetch_add(&n_on, 1);
+	}
+	atomic_store(&call->state, CALL_ON);
+	end_switch();
+	tell_refused(rc);
 }
 
 static void watch(u32 domain, u32 cbid)
@@ -174,61 +226,111 @@ static void watch(u32 domain, u32 cbid)
 	call->may_wait = call->is_sync || strstr(name, "Memcpy");
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
-	want(domain, cbid,
-	     !(domain == LULL_CUPTI_DOMAIN_RUNTIME && lull_cuda_is_wrapped_call(name)));
+	if (domain != LULL_CUPTI_DOMAIN_RUNTIME || !lull_cuda_is_wrapped_call(name))
+		want(domain, cbid);
+}
+
+/* So long a processor may keep to itself what it has written; it takes a small part of that. */
+#define UNSEEN_NS 2000u
+
+static bool moves(_Atomic u8 *state, u8 from, u8 to)
+{
+	return atomic_compare_exchange_strong(state, &from, to);
+}
+
+static void wait_until_seen(void)
+{
+	u64 ticks = lull_agent.control->tick_hz / 1000000 * UNSEEN_NS / 1000, begin = lull_time();
+
+	while (lull_time() - begin < ticks)
+		;
 }
 
 /*
- * Switch callbacks of a domain off where no thread is in the call. CUPTI counts the calls that a
- * thread is in by its callbacks: if one is switched off meanwhile, that call never ends, and all
- * later calls of the thread, and their kernels, get its number (H200, CUDA 13.0: half of the
- * threads that call all the time). What stays possible is a call that begins after the first look
- * and ends before the second, which takes a microsecond. Returns how many are left.
+ * Switch the callbacks of a call off if no thread is in it. CUPTI counts the calls that a thread is
+ * in by its callbacks: if one is switched off meanwhile, that call never ends, and all later calls
+ * of the thread, and their kernels, get its number (H200, CUDA 13.0). A thread that is in the call
+ * is known by its word, which our callback writes. It may be between CUPTI's look whether the call
+ * is wanted and that: for long, if it has no CPU. So it looks at the state after it has written its
+ * word, and switches on again what was switched off (keep_on()). And who switches off looks at the
+ * words once more, after what was written before the state changed can be seen.
  */
-static u32 let_go(u32 domain)
+static bool let_go(u32 domain, u32 cbid)
+{
+	_Atomic u8 *state = &names[domain - 1][cbid].state;
+	bool is_off = false;
+
+	if (lull_cuda_is_in_call(domain, cbid) || !moves(state, CALL_ON, CALL_LEAVING))
+		return false;
+	wait_until_seen();
+	if (!lull_cuda_is_in_call(domain, cbid) && begin_switch()) {
+		is_off = moves(state, CALL_LEAVING, CALL_OFF);
+		if (is_off) {
+			lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, false);
+			atomic_fetch_sub(&n_on, 1);
+		}
+		end_switch();
+	}
+	if (!is_off)
+		moves(state, CALL_LEAVING, CALL_ON);
+	return is_off;
+}
+
+/* How many are left. */
+static u32 let_go_all(u32 domain)
 {
 	u32 n_left = 0;
 
-	for (u32 cbid = 1; cbid < N_CBIDS; cbid++) {
-		if (!names[domain - 1][cbid].is_on)
-			continue;
-		if (!lull_cuda_is_in_call(domain, cbid)) {
-			want(domain, cbid, false);
-			if (!lull_cuda_is_in_call(domain, cbid))
-				continue;
-			want(domain, cbid, true); /* it came in between */
-		}
-		n_left++;
-	}
+	for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
+		if (atomic_load_explicit(&names[domain - 1][cbid].state, memory_order_relaxed))
+			n_left += !let_go(domain, cbid);
 	return n_left;
 }
 
-/* How long it is waited for threads that are in a call. */
-#define CALM_TRIES 10000 /* of 20 us or more */
-
-/* The runtime's first: its calls are around those of the driver. */
-static void unwatch_calls(void)
+bool lull_cuda_let_go(u32 n_tries)
 {
-	struct timespec pause = { 0, 20000 };
-	int n_tries = 0;
-
+	/* The runtime's first: its calls are around those of the driver. */
 	for (u32 domain = LULL_CUPTI_DOMAIN_RUNTIME; domain; domain--)
-		while (let_go(domain) && n_tries++ < CALM_TRIES)
-			syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
-	for (u32 domain = LULL_CUPTI_DOMAIN_RUNTIME; domain; domain--)
-		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
-			if (names[domain - 1][cbid].is_on)
-				want(domain, cbid, false);
+		while (atomic_load(&n_on) && let_go_all(domain) && n_tries) {
+			n_tries--;
+			pause_us(20);
+		}
+	return !atomic_load(&n_on);
 }
+
+u32 lull_cuda_n_calls_on(void)
+{
+	return atomic_load(&n_on);
+}
+
+/*
+ * A call begins whose callbacks are being switched off, or were a moment ago. Of a call that
+ * another tool wants they stay on.
+ */
+static __attribute__((noinline)) void keep_on(u32 domain, u32 cbid)
+{
+	int saved = errno;
+
+	if (atomic_load(&on_pid) == lull_sys_pid() && lull_cuda_subscriber() &&
+	    !atomic_load(&lull_cuda_has_neighbour))
+		want(domain, cbid);
+	errno = saved;
+}
+
+/* How often it is tried while threads are in calls. */
+#define CALM_TRIES 10000 /* of 20 us or more */
 
 void lull_cuda_watch_calls(bool is_on)
 {
 	lull_cuda_forget_captures();
 	if (!is_on) {
 		lull_cuda_wrap_on(false);
-		unwatch_calls();
+		lull_cuda_let_go(CALM_TRIES);
 		return;
 	}
+	if (!atomic_load(&n_on))
+		lull_cuda_begin_time();
+	atomic_store(&on_pid, lull_sys_pid());
 	lull_cuda_wrap(true);
 	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
 		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
@@ -237,13 +339,21 @@ void lull_cuda_watch_calls(bool is_on)
 	lull_cuda_wrap_on(true);
 }
 
+void lull_cuda_forget_calls(void)
+{
+	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
+		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
+			atomic_store(&names[domain - 1][cbid].state, CALL_OFF);
+	atomic_store(&n_on, 0);
+}
+
 void lull_cuda_watch_wrapped(void)
 {
 	for (u32 cbid = 1; cbid < N_CBIDS; cbid++) {
 		const char *name = names[LULL_CUPTI_DOMAIN_RUNTIME - 1][cbid].text;
 
 		if (name && lull_cuda_is_wrapped_call(name))
-			want(LULL_CUPTI_DOMAIN_RUNTIME, cbid, true);
+			want(LULL_CUPTI_DOMAIN_RUNTIME, cbid);
 	}
 }
 
@@ -466,7 +576,7 @@ static __attribute__((noinline)) void handle_side_effect(u16 meaning)
 static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, const void *data,
 							 const struct lull_wire_regs *regs)
 {
-	const struct call_name *call;
+	struct call_name *call;
 
 	/* Acquire: whoever sees the neighbour sees its function. */
 	if (__builtin_expect(atomic_load_explicit(&lull_cuda_has_neighbour, memory_order_acquire),
@@ -486,6 +596,12 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 		handle_side_effect(call->meaning);
 	if (!is_inside_runtime(call, domain, data))
 		on_call(call, domain, cbid, data, regs);
+	/* After its word is written. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&call->state, memory_order_relaxed) != CALL_ON,
+			     0) &&
+	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_ENTER)
+		keep_on(domain, cbid);
 }
 
 /* What a wrapper's call is known by; its number comes with the driver's callback. */
@@ -518,8 +634,7 @@ void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, 
 	u64 dur_ticks;
 
 	if (!t) {
-		if (!lull_has_recording())
-			lull_cuda_follow_call(wrapped_key(0), true);
+		lull_cuda_follow_launch_end(wrapped_key(0));
 		return;
 	}
 	dur_ticks = lull_time() - t->cuda.since;

@@ -512,6 +512,10 @@ static void withdraw(void)
 	atomic_store(&cuda.is_withdrawn, 1);
 	while (atomic_load(&cuda.is_flushing))
 		lull_cuda_rouse();
+	/* That thread may not have got to it. */
+	if (atomic_load(&cuda.is_on) && lull_cuda_is_attached())
+		switch_off();
+	atomic_store(&cuda.is_on, 0);
 	lull_cuda_stay_idle();
 	lull_cuda_unwrap();
 	cuda.pid = 0;
