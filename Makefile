@@ -87,7 +87,8 @@ $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reade
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 # What each start and each fork runs is linked first, next to what the loader reads: fewer pages are touched.
-AGENT_FIRST := $(patsubst %,src/agent/core/%.c,agent modules loaded arena source ring source_process process_exec real process_env)
+AGENT_FIRST := $(patsubst %,src/agent/core/%.c,agent modules loaded arena source ring source_process process_exec real process_env) \
+	src/agent/calls/osrt_spare.c
 AGENT_SRC := $(AGENT_FIRST) $(filter-out $(AGENT_FIRST),$(wildcard src/agent/*/*.c))
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/calls/lib_thunks.o
 # Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.

@@ -260,7 +260,7 @@ static void spare(void)
 	lull_osrt_spare(lull_agent.is_late);
 }
 
-static void start(void)
+LULL_AT_START static void start(void)
 {
 	if (lull_agent.control->sources & LULL_SOURCE_OSRT)
 		lull_osrt.record = &lull_agent.control->record;

@@ -393,7 +393,7 @@ static u64 known_pid_ns(void)
 }
 
 /* A recorder that lives takes the time more often than this. */
-#define DESERTED_NS (5 * LULL_NS_PER_S)
+#define DESERTED_S 5
 
 /*
  * Whether the recorder has died. What processes are still to come would fill memory with images
@@ -409,7 +409,7 @@ static bool is_deserted(const struct lull_control *c)
 
 	return n &&
 	       ((lull_agent.is_late && pid_ns && pid_ns == c->collector_pid_ns) ||
-		lull_now_ns() > last->mono_ns + DESERTED_NS) &&
+		lull_time() > last->counter + DESERTED_S * c->tick_hz) &&
 	       syscall(SYS_kill, (long)c->collector_pid, 0L) != 0 && errno == ESRCH;
 }
 

@@ -26,6 +26,12 @@ struct lull_thread;
 #define LULL_EARLY	 __attribute__((section(".bss.0early")))
 #define LULL_EARLY_LARGE __attribute__((section(".bss.0large"))) /* only its beginning is */
 
+/*
+ * On functions that each start, exec or end calls: the linker puts this section before other code,
+ * beside the files that the Makefile names first.
+ */
+#define LULL_AT_START __attribute__((section(".text.startup")))
+
 /* What must not survive a fork; lives in memory the kernel wipes in the child. */
 struct lull_agent_live {
 	_Atomic u32 state; /* enum lull_agent_state */

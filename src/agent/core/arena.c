@@ -11,6 +11,14 @@
 /* Where address space is limited, the part of the limit that it takes. */
 #define ARENA_SHARE 64
 
+/* What short programs need, in a page that is written anyway: they map nothing. */
+#define FIRST_BYTES 1408u
+
+static LULL_EARLY struct {
+	_Alignas(8) u8 bytes[FIRST_BYTES];
+	_Atomic u32 used_bytes;
+} first;
+
 static LULL_EARLY struct {
 	_Atomic(u8 *) base;
 	size_t size_bytes; /* the same for all who race for it */
@@ -45,12 +53,30 @@ static u8 *mapping(void)
 	return base;
 }
 
+static void *take_first(size_t size_bytes)
+{
+	u32 at = atomic_load_explicit(&first.used_bytes, memory_order_relaxed);
+
+	do {
+		if (size_bytes > FIRST_BYTES - at)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&first.used_bytes, &at,
+							at + (u32)size_bytes, memory_order_relaxed,
+							memory_order_relaxed));
+	return first.bytes + at;
+}
+
 void *lull_arena_take(size_t size_bytes)
 {
-	u8 *base = mapping();
+	u8 *base;
+	void *early;
 	size_t at;
 
 	size_bytes = (size_bytes + 7) & ~(size_t)7;
+	early = take_first(size_bytes);
+	if (early)
+		return early;
+	base = mapping();
 	if (!base || size_bytes > arena.size_bytes)
 		return NULL;
 	at = atomic_load_explicit(&arena.used_bytes, memory_order_relaxed);
@@ -67,5 +93,7 @@ bool lull_arena_owns(const void *at)
 {
 	const u8 *base = atomic_load_explicit(&arena.base, memory_order_relaxed);
 
-	return base && (uintptr_t)at - (uintptr_t)base < arena.size_bytes && (uintptr_t)at % 8 == 0;
+	return ((uintptr_t)at - (uintptr_t)first.bytes < FIRST_BYTES ||
+		(base && (uintptr_t)at - (uintptr_t)base < arena.size_bytes)) &&
+	       (uintptr_t)at % 8 == 0;
 }

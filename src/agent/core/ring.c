@@ -18,17 +18,17 @@ static LULL_EARLY pthread_key_t end_key;
 static LULL_EARLY bool has_end_key;
 
 /*
- * The thread that each block belongs to, 0 = nobody. Where the agent comes and leaves and comes
- * again, a thread may still know its block of the last time: no other may get it while it lives.
+ * Each block belongs to a thread: where the agent comes and leaves and comes again, one may still
+ * know its block of the last time, and no other may get that while it lives. Blocks from here on
+ * never had an owner, and are zero.
  */
-static u32 owners[LULL_N_SLOTS];
-static _Atomic u32 n_owners; /* those from here on never had one */
+static LULL_EARLY _Atomic u32 n_owners;
 
 /* The slot after the one that was taken last: where the search for the next begins. */
-static _Atomic u32 after_last;
+static LULL_EARLY _Atomic u32 after_last;
 
 /* Images that this process has left: what a block remembers of one holds for no other. */
-static _Atomic u32 n_left;
+static LULL_EARLY _Atomic u32 n_left;
 
 static void close_stream(struct lull_ring_stream *s)
 {
@@ -49,10 +49,9 @@ void lull_thread_free_env(struct lull_thread *t)
 static void on_thread_end(void *arg)
 {
 	struct lull_thread *t = arg;
-	u32 ix = (u32)(t - lull_agent.threads);
 
-	if (ix < LULL_N_SLOTS && owners[ix] == lull_sys_tid())
-		__atomic_store_n(&owners[ix], 0, __ATOMIC_RELEASE);
+	if (t->owner == lull_sys_tid())
+		__atomic_store_n(&t->owner, 0, __ATOMIC_RELEASE);
 	/* Wiped by a fork, or already gone: nothing of this process. */
 	if (t->magic != LULL_WIRE_MAGIC)
 		return;
@@ -79,17 +78,14 @@ void lull_thread_leave(void)
 
 void lull_ring_forked(void)
 {
-	/* Most were never used: their pages are not touched. */
-	for (u32 i = 0; i < LULL_N_SLOTS && i < n_owners; i++)
-		owners[i] = 0;
-	n_owners = 0;
+	n_owners = 0; /* the kernel has wiped the blocks */
 }
 
 void lull_ring_forget(void)
 {
 	atomic_fetch_add(&n_left, 1);
-	for (u32 i = 0; i < lull_agent.n_slots; i++)
-		if (__atomic_load_n(&owners[i], __ATOMIC_RELAXED))
+	for (u32 i = 0; i < lull_agent.n_slots && i < n_owners; i++)
+		if (__atomic_load_n(&lull_agent.threads[i].owner, __ATOMIC_RELAXED))
 			__atomic_store_n(&lull_agent.threads[i].magic, 0, __ATOMIC_RELEASE);
 }
 
@@ -132,8 +128,12 @@ static struct lull_slot *no_slot(enum lull_issue issue)
 
 static bool is_free_for(u32 ix, u32 tid)
 {
-	u32 owner = __atomic_load_n(&owners[ix], __ATOMIC_ACQUIRE);
+	u32 owner;
 
+	/* Not touched: to read a page and to write it then costs twice. */
+	if (ix >= atomic_load(&n_owners))
+		return true;
+	owner = __atomic_load_n(&lull_agent.threads[ix].owner, __ATOMIC_ACQUIRE);
 	return !owner || owner == tid;
 }
 
@@ -141,9 +141,9 @@ static void own(u32 ix, u32 tid)
 {
 	u32 n = atomic_load_explicit(&n_owners, memory_order_relaxed);
 
+	__atomic_store_n(&lull_agent.threads[ix].owner, tid, __ATOMIC_RELAXED);
 	while (n <= ix && !atomic_compare_exchange_weak(&n_owners, &n, ix + 1))
 		;
-	__atomic_store_n(&owners[ix], tid, __ATOMIC_RELAXED);
 }
 
 /* Take this one; false if it is another thread's. */
@@ -175,8 +175,7 @@ static u32 earlier_slot(u32 tid)
 {
 	u32 ix = lull_self ? (u32)(lull_self - lull_agent.threads) : LULL_N_SLOTS;
 
-	return ix < LULL_N_SLOTS && ix < lull_agent.n_slots && owners[ix] == tid ? ix
-										 : LULL_N_SLOTS;
+	return ix < lull_agent.n_slots && lull_self->owner == tid ? ix : LULL_N_SLOTS;
 }
 
 /*
@@ -215,7 +214,7 @@ static struct lull_slot *take_slot(u32 *slot_ix)
 /* One that no thread had: numbers in a row, spread over all bits, as hashes are. */
 static u64 new_salt(void)
 {
-	static _Atomic u64 n_salts;
+	static LULL_EARLY _Atomic u64 n_salts;
 	u64 n = atomic_fetch_add_explicit(&n_salts, 1, memory_order_relaxed) + 1;
 
 	return lull_hash(&n, sizeof(n));
@@ -236,9 +235,11 @@ static void clear(struct lull_thread *t)
 {
 	u32 record = atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed);
 	u64 salt = t->salt, seen_by = t->seen_by;
+	u32 owner = t->owner;
 
 	lull_thread_free_env(t); /* of an earlier session */
 	memset(t, 0, LULL_THREAD_CLEARED);
+	t->owner = owner;
 	if (!seen_by || seen_by != seen_in(record))
 		return;
 	t->salt = salt;

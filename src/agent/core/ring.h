@@ -89,7 +89,8 @@ struct lull_thread {
 	struct lull_request_state request;
 	struct lull_came_state came;
 	struct lull_kernel_state kernel;
-	u32 role;	  /* enum lull_role, once it is looked up (cuda_attach.c) */
+	u32 role;  /* enum lull_role, once it is looked up (cuda_attach.c) */
+	u32 owner; /* the thread that the block belongs to, 0 = nobody; clear() keeps it (ring.c) */
 	char **env;	  /* room for the environment of a child (process_exec.c), or NULL */
 	size_t env_bytes; /* of that */
 	/*

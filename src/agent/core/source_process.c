@@ -22,7 +22,7 @@
 #define MANY_THREADS   64u
 #define LOOKS_A_SECOND 10u
 
-static struct {
+static LULL_EARLY struct {
 	_Atomic u32 n_threads;	/* that were started */
 	_Atomic u64 looked;	/* when one of them looked for new files */
 	_Atomic u32 is_loading; /* some may have come since, and nobody else looks */

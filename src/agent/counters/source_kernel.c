@@ -10,7 +10,7 @@
 #include "agent/counters/counters.h"
 #include "agent/counters/kernel_match.h"
 
-static void start(void)
+LULL_AT_START static void start(void)
 {
 	lull_kernel_match_init(&lull_agent.control->kernels);
 	if (lull_agent.control->kernels.has_range)

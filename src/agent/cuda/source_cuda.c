@@ -348,7 +348,7 @@ static bool may_bring_more(void)
 	       (atomic_load(&cuda.n_last) && atomic_load(&cuda.is_flushing));
 }
 
-void lull_cuda_flush_at_exit(void)
+LULL_AT_START void lull_cuda_flush_at_exit(void)
 {
 	u32 here = STAY_HERE;
 
@@ -371,7 +371,7 @@ void lull_cuda_flush_at_exit(void)
 }
 
 /* Before an exec, which may fail: what CUPTI holds is brought in, and the process may go on. */
-static void bring_in_and_wait(void)
+LULL_AT_START static void bring_in_and_wait(void)
 {
 	u32 n_wanted;
 
@@ -469,7 +469,7 @@ static void enter(void)
 }
 
 /* The next time everything begins anew. */
-static void start(void)
+LULL_AT_START static void start(void)
 {
 	if (!lull_agent.is_late || is_inherited())
 		return;

@@ -497,7 +497,7 @@ int InitializeInjectionNvtxExtension(struct lull_nvtx_module_info *module)
 }
 
 /* A forked child has an image of its own, which knows nothing of what was registered before. */
-static void start(void)
+LULL_AT_START static void start(void)
 {
 	struct lull_nvtx_domain *domain;
 

@@ -16,10 +16,13 @@
 #define N_DOMAINS 1024u
 
 static struct {
-	struct lull_nvtx_domain default_domain;
 	_Atomic(struct lull_nvtx_domain *) domains[N_DOMAINS]; /* entry i has index i + 1 */
 	_Atomic(struct lull_nvtx_string *) strings[N_BUCKETS];
 } names;
+
+/* What each start looks at. */
+static LULL_EARLY struct lull_nvtx_domain default_domain;
+static LULL_EARLY _Atomic u32 has_domains; /* other ones */
 
 /* UTF-8 of one character in `to`, which has room for 4; the number of bytes. */
 static size_t encode(u32 c, u8 *to)
@@ -73,7 +76,7 @@ struct lull_nvtx_string *lull_nvtx_string(const char *bytes, size_t len)
 
 struct lull_nvtx_domain *lull_nvtx_domain(struct lull_nvtx_domain *handle)
 {
-	return lull_arena_owns(handle) ? handle : &names.default_domain;
+	return lull_arena_owns(handle) ? handle : &default_domain;
 }
 
 struct lull_nvtx_domain *lull_nvtx_domain_add(const char *bytes, size_t len)
@@ -91,6 +94,7 @@ struct lull_nvtx_domain *lull_nvtx_domain_add(const char *bytes, size_t len)
 				break;
 			fresh->name = name;
 			fresh->ix = i + 1;
+			atomic_store(&has_domains, 1);
 			/* Release: whoever sees the domain sees its name and index. */
 			if (atomic_compare_exchange_strong_explicit(&names.domains[i], &found,
 								    fresh, memory_order_release,
@@ -105,12 +109,13 @@ struct lull_nvtx_domain *lull_nvtx_domain_add(const char *bytes, size_t len)
 	return NULL;
 }
 
-struct lull_nvtx_domain *lull_nvtx_domain_at(u32 ix)
+LULL_AT_START struct lull_nvtx_domain *lull_nvtx_domain_at(u32 ix)
 {
 	if (!ix)
-		return &names.default_domain;
-	return ix <= N_DOMAINS ? atomic_load_explicit(&names.domains[ix - 1], memory_order_acquire)
-			       : NULL;
+		return &default_domain;
+	return ix <= N_DOMAINS && atomic_load(&has_domains)
+		       ? atomic_load_explicit(&names.domains[ix - 1], memory_order_acquire)
+		       : NULL;
 }
 
 struct lull_text lull_nvtx_domain_name(const struct lull_nvtx_domain *domain)
@@ -177,7 +182,7 @@ void lull_nvtx_category_add(struct lull_nvtx_domain *domain, u32 number, const c
 	tell_category(domain, c);
 }
 
-void lull_nvtx_category_repeat(struct lull_nvtx_domain *domain)
+LULL_AT_START void lull_nvtx_category_repeat(struct lull_nvtx_domain *domain)
 {
 	struct lull_nvtx_category *c =
 		atomic_load_explicit(&domain->categories, memory_order_acquire);

@@ -416,7 +416,7 @@ u64 lull_nvtx_enum_add(struct lull_nvtx_domain *domain, const struct lull_nvtx_e
 	return schema_id;
 }
 
-void lull_nvtx_schema_repeat(struct lull_nvtx_domain *domain)
+LULL_AT_START void lull_nvtx_schema_repeat(struct lull_nvtx_domain *domain)
 {
 	const struct lull_nvtx_schema *s =
 		atomic_load_explicit(&domain->schemas, memory_order_acquire);

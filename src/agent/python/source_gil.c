@@ -132,7 +132,7 @@ LULL_EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 	return lull_real.pthread_cond_signal(cond);
 }
 
-static void start(void)
+LULL_AT_START static void start(void)
 {
 	gil.is_on = true; /* the next source of the list finds Python, and tells lull_gil_watch() */
 }

@@ -10,14 +10,14 @@
 #include "agent/python/gil.h"
 
 /* Where the interpreter is; the same in a forked child, whose image has to be told again. */
-static struct {
+static LULL_EARLY struct {
 	u64 runtime_addr;
 	u64 runtime_bytes;
 	u32 version; /* PY_VERSION_HEX; 0 before 3.11, which does not export it */
 	u64 n_adds;  /* files the loader had loaded when it was looked for in vain */
 } python;
 
-static int visit(struct dl_phdr_info *file, size_t size, void *arg)
+LULL_AT_START static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 {
 	const ElfW(Sym) * runtime, *version;
 	bool *is_first = arg;
@@ -40,7 +40,7 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 	return 1;
 }
 
-void lull_python_find(void)
+LULL_AT_START void lull_python_find(void)
 {
 	bool is_first = true;
 

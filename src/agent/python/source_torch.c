@@ -30,7 +30,7 @@ static const struct {
 	void **slot;
 } symbols[] = { PYTHON_FUNCTIONS(AS_ROW){ "_Py_NoneStruct", (void **)&lull_py.none } };
 
-static struct {
+static LULL_EARLY struct {
 	u64 gc_counter; /* when the collection began that runs */
 	u32 told;	/* LULL_TORCH_*, for images of forked children */
 } state;
@@ -282,7 +282,7 @@ static void show(void)
 		atomic_store_explicit(&lull_agent.image->torch, state.told, memory_order_relaxed);
 }
 
-static void start(void)
+LULL_AT_START static void start(void)
 {
 	if (lull_agent.is_late)
 		lull_torch_enter();
