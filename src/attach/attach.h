@@ -53,9 +53,11 @@ struct lull_attach_target {
 	pid_t pid;
 	char name[32];
 	struct lull_attach_calls calls;
+	u8 code[2][16]; /* what stands at mmap() and at the call of rt_sigreturn() */
 	struct lull_attach_span libc;
 	struct lull_attach_span unsafe[LULL_ATTACH_SPANS];
 	u32 n_unsafe;
+	bool has_filters;     /* of system calls, and some may end it */
 	bool has_own_malloc;  /* the program itself has the allocator: where, is not known */
 	bool is_other_mounts; /* it sees other files than we do */
 };

@@ -24,9 +24,10 @@ struct lull_tracee {
 	struct user_regs_struct call; /* where the function begins, with the frame below */
 	u64 frame_addr;		      /* what the stack pointer is when rt_sigreturn() is called */
 	struct lull_seen_call seen;
-	struct lull_seen_call last; /* the last one that is known: it may be in it again */
-	bool is_asked;		    /* it is to stop, and has not yet; `seen` is from before that */
-	bool is_in_call;	    /* the last stop was at the entry of a system call */
+	struct lull_seen_call last;    /* the last one that is known: it may be in it again */
+	struct lull_attach_span stack; /* the thread's own, as far as it may be used */
+	bool is_asked;	 /* it is to stop, and has not yet; `seen` is from before that */
+	bool is_in_call; /* the last stop was at the entry of a system call */
 	u64 stopped_ns;
 	u32 n_steps;
 	char why[96]; /* why this was no safe point */
@@ -36,6 +37,8 @@ struct lull_tracee {
 bool lull_attach_read(pid_t pid, u64 addr, void *to, size_t n_bytes);
 /* Write it, also where the program may not; not atomic. */
 bool lull_attach_write(struct lull_tracee *t, u64 addr, const void *from, size_t n_bytes);
+/* Whether the process still runs the program that was looked at. */
+bool lull_attach_is_same(const struct lull_attach_target *t);
 /* A line of /proc/PID/status, or of one of its threads: the text after "KEY:\t"; false if none. */
 bool lull_attach_status(pid_t pid, const char *key, char *to, size_t room);
 
@@ -53,6 +56,10 @@ void lull_attach_let_go(struct lull_tracee *t);
 /* sigframe.c: the same for both machines. */
 u64 lull_attach_pc(const struct user_regs_struct *r);
 u64 lull_attach_sp(const struct user_regs_struct *r);
+/* Where the variables of the stopped thread lie that each thread has; 0 if that is not known. */
+u64 lull_attach_variables(struct lull_tracee *t);
+/* Whether it runs code of the machine that our functions are for; 32-bit code is none. */
+bool lull_attach_is_native(const struct user_regs_struct *r);
 bool lull_attach_get_regs(struct lull_tracee *t, struct user_regs_struct *r);
 bool lull_attach_set_regs(struct lull_tracee *t, const struct user_regs_struct *r);
 /* The number and the result of the system call at which the thread is stopped. */
@@ -77,8 +84,20 @@ int lull_attach_call(struct lull_tracee *t, u64 function, const u64 *args, u32 n
 
 /* rights.c: whether we may trace it; if not, who has to be asked. */
 int lull_attach_check_rights(const struct lull_attach_target *t, struct lull_err *err);
-/* It has filters of system calls that it set itself, beyond those of its parent or container. */
-bool lull_attach_is_sandboxed(pid_t pid);
+/* It has filters of system calls of which it is not known that they are those of a container. */
+bool lull_attach_has_filters(pid_t pid);
+/* It may only read, write and end (seccomp's first mode). */
+bool lull_attach_is_strict(pid_t pid);
+
+struct sock_filter;
+
+/*
+ * filters.c: the name of a system call that the agent makes and for which this filter would end the
+ * program; NULL if there is none.
+ */
+const char *lull_attach_harmful_call(const struct sock_filter *code, long n);
+/* Whether the filters of the stopped thread let the agent in; 0, or why not. */
+int lull_attach_check_filters(struct lull_tracee *t, struct lull_err *err);
 
 /* occupied.c: the process is recorded already, by lull of this build or another one. */
 bool lull_attach_is_occupied(pid_t pid);

@@ -179,7 +179,10 @@ static void trace(const struct lull_attach_target *target, const struct lull_att
 	a->rc = lull_attach_stop(&t, lull_now_ns() + SAFE_NS, &a->done.n_tries, &a->err);
 	if (a->rc)
 		return;
-	a->rc = start_thread(&t, &block, page, &a->block_addr, &a->err);
+	if (target->has_filters)
+		a->rc = lull_attach_check_filters(&t, &a->err);
+	if (!a->rc)
+		a->rc = start_thread(&t, &block, page, &a->block_addr, &a->err);
 	lull_attach_let_go(&t);
 	a->done.stop_ns = lull_now_ns() - t.stopped_ns;
 	a->done.n_steps = t.n_steps;

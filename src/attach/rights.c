@@ -87,22 +87,57 @@ static bool is_main_of_container(pid_t pid, pid_t parent)
 	return stat(path, &outside) == 0 && theirs.st_ino != outside.st_ino;
 }
 
-bool lull_attach_is_sandboxed(pid_t pid)
+/* How many filters of system calls it has; -1: it is not to be seen. */
+static int n_filters(pid_t pid)
 {
-	char text[32], parent[32], mode[8] = "0", n[16] = "0", parent_n[16] = "0";
-	int n_more;
+	char mode[8], n[16] = "1"; /* before Linux 5.9 it is not said how many */
 
-	if (!lull_attach_status(pid, "Seccomp", mode, sizeof(mode)) || mode[0] == '0')
-		return false;
-	if (mode[0] == '1' || !lull_attach_status(pid, "PPid", text, sizeof(text)))
-		return true;
-	if (!lull_attach_status(atoi(text), "Seccomp", parent, sizeof(parent)))
-		return false; /* in a container, whose first process it is: what all have there */
+	if (pid <= 0 || !lull_attach_status(pid, "Seccomp", mode, sizeof(mode)))
+		return -1;
+	if (mode[0] == '0')
+		return 0;
 	lull_attach_status(pid, "Seccomp_filters", n, sizeof(n));
-	lull_attach_status(atoi(text), "Seccomp_filters", parent_n, sizeof(parent_n));
-	n_more = atoi(n) - atoi(parent_n);
-	/* Containers have a filter, which lets programs load libraries and start threads. */
-	if (n_more <= 1 && is_main_of_container(pid, atoi(text)))
+	return atoi(n);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char text[32];
+
+	return lull_attach_status(pid, "PPid", text, sizeof(text)) ? (pid_t)atoi(text) : 0;
+}
+
+static bool is_ours_or_above(pid_t pid)
+{
+	for (pid_t at = getpid(); at > 0; at = parent_of(at))
+		if (at == pid)
+			return true;
+	return false;
+}
+
+/*
+ * Filters are inherited. The first process with as many as this one has set the last of them, or
+ * was started by who did. If that is a container, or is above lull itself, they are those of the
+ * place: they let programs load libraries and start threads.
+ */
+bool lull_attach_has_filters(pid_t pid)
+{
+	int n = n_filters(pid), n_above;
+	pid_t first = pid;
+
+	if (n <= 0)
 		return false;
-	return parent[0] == '0' ? atoi(text) != 1 : n_more > 0;
+	while (n_filters(parent_of(first)) == n)
+		first = parent_of(first);
+	n_above = n_filters(parent_of(first));
+	if (n_above < 0 || is_ours_or_above(first))
+		return false;
+	return n - n_above > 1 || !is_main_of_container(first, parent_of(first));
+}
+
+bool lull_attach_is_strict(pid_t pid)
+{
+	char mode[8];
+
+	return lull_attach_status(pid, "Seccomp", mode, sizeof(mode)) && mode[0] == '1';
 }

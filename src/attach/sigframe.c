@@ -135,6 +135,16 @@ u64 lull_attach_sp(const struct user_regs_struct *r)
 	return r->rsp;
 }
 
+u64 lull_attach_variables(struct lull_tracee *t)
+{
+	return t->regs.fs_base;
+}
+
+bool lull_attach_is_native(const struct user_regs_struct *r)
+{
+	return r->cs == 0x33;
+}
+
 u64 lull_attach_number(const struct user_regs_struct *r)
 {
 	return r->orig_rax;
@@ -148,7 +158,7 @@ u64 lull_attach_result(const struct user_regs_struct *r)
 bool lull_attach_skip(struct lull_tracee *t)
 {
 	(void)t;
-	return true; /* orig_rax of lull_attach_call_regs() is no call */
+	return true; /* lull_attach_call_regs() has another one */
 }
 
 /* The registers with which the interrupted system call is made again. */
@@ -311,6 +321,12 @@ struct user_regs_struct lull_attach_call_regs(const struct lull_tracee *t, u64 f
 	r.r9 = a[5];
 	r.rax = 0;
 	r.rip = function;
+	/*
+	 * In place of rt_sigreturn(), at whose entry it is: filters (seccomp) that end a program for
+	 * each number that they do not know would do so for -1, too.
+	 */
+	if (t->is_in_call)
+		r.orig_rax = SYS_getpid;
 	return r;
 }
 
@@ -324,6 +340,19 @@ u64 lull_attach_pc(const struct user_regs_struct *r)
 u64 lull_attach_sp(const struct user_regs_struct *r)
 {
 	return r->sp;
+}
+
+u64 lull_attach_variables(struct lull_tracee *t)
+{
+	u64 at = 0;
+	struct iovec v = { &at, sizeof(at) };
+
+	return lull_attach_trace(t, PTRACE_GETREGSET, NT_ARM_TLS, &v) == 0 ? at : 0;
+}
+
+bool lull_attach_is_native(const struct user_regs_struct *r)
+{
+	return !(r->pstate & 0x10); /* no 32-bit code */
 }
 
 u64 lull_attach_number(const struct user_regs_struct *r)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -45,6 +46,19 @@ bool lull_attach_status(pid_t pid, const char *key, char *to, size_t room)
 	}
 	lull_str_release(&text);
 	return at != NULL;
+}
+
+/* Where the functions lie differs from one program to the next, and from one start to the next. */
+bool lull_attach_is_same(const struct lull_attach_target *t)
+{
+	const u64 at[] = { t->calls.mmap, t->calls.sigreturn };
+	u8 code[sizeof(t->code[0])];
+
+	for (size_t i = 0; i < LULL_COUNT_OF(at); i++)
+		if (!lull_attach_read(t->pid, at[i], code, sizeof(code)) ||
+		    memcmp(code, t->code[i], sizeof(code)) != 0)
+			return false;
+	return true;
 }
 
 /* A mapped file of the process, with what its dynamic section says. */
@@ -415,6 +429,8 @@ static int find_calls(struct scan *s, struct lull_err *err)
 				 "process %d (%s): its C library is older than glibc 2.34 and "
 				 "has no threads or no dlopen(); start it with `lull profile`",
 				 (int)s->t->pid, s->t->name);
+	lull_attach_read(s->t->pid, c->mmap, s->t->code[0], sizeof(s->t->code[0]));
+	lull_attach_read(s->t->pid, c->sigreturn, s->t->code[1], sizeof(s->t->code[1]));
 	find_unsafe(s);
 	return 0;
 }
@@ -451,6 +467,24 @@ static void read_name(struct lull_attach_target *t)
 	lull_str_release(&text);
 }
 
+/*
+ * The process whose memory it has, 0 if that is its own. The child of a vfork() is such a one until
+ * it executes a program: a thread that it starts is one of its parent's.
+ */
+static pid_t lender(pid_t pid)
+{
+	enum { VM = 1 /* KCMP_VM */ };
+	char text[32];
+	pid_t parent;
+
+	if (!lull_attach_status(pid, "PPid", text, sizeof(text)))
+		return 0;
+	parent = (pid_t)atoi(text);
+	return parent > 0 && syscall(SYS_kcmp, (long)pid, (long)parent, (long)VM, 0L, 0L) == 0
+		       ? parent
+		       : 0;
+}
+
 /* What speaks against it although we may. */
 static int check_kind(struct lull_attach_target *t, struct lull_err *err)
 {
@@ -469,11 +503,19 @@ static int check_kind(struct lull_attach_target *t, struct lull_err *err)
 	}
 	if (lull_attach_status(t->pid, "State", text, sizeof(text)) && text[0] == 'T')
 		return refuse(t, "is stopped; let it go on first: kill -CONT", err);
-	if (lull_attach_is_sandboxed(t->pid))
-		return refuse(t,
-			      "has forbidden itself system calls (seccomp) that the agent needs; "
-			      "nothing of it can be recorded from then on",
-			      err);
+	if (lender(t->pid)) {
+		snprintf(why, sizeof(why),
+			 "has the memory of process %d, which started it (vfork); attach to that",
+			 (int)lender(t->pid));
+		return refuse(t, why, err);
+	}
+	if (lull_attach_is_strict(t->pid))
+		return refuse(
+			t,
+			"has forbidden itself all system calls but a few (seccomp); nothing of "
+			"it can be recorded from then on",
+			err);
+	t->has_filters = lull_attach_has_filters(t->pid);
 	if (lull_attach_status(t->pid, "x86_Thread_features", text, sizeof(text)) &&
 	    strstr(text, "shstk"))
 		return refuse(t, "has a shadow stack, which no call from outside can pass", err);
@@ -537,6 +579,7 @@ static int look(struct scan *s, struct lull_attach_target *t, pid_t pid, struct 
 
 /* How long a program may take to load its C library. */
 #define START_TRIES 1000
+#define BARE_TRIES  3
 #define START_US    10000
 
 /* Right after an exec() only the program and its loader are there. */
@@ -549,8 +592,12 @@ int lull_attach_inspect(struct lull_attach_target *t, pid_t pid, struct lull_err
 {
 	struct scan s;
 	int rc = look(&s, t, pid, err);
+	u8 byte;
 
-	for (int i = 0; !rc && is_starting(&s) && i < START_TRIES; i++) {
+	/* In the middle of an exec() even the loader may not be there. */
+	for (int i = 0;
+	     !rc && (is_starting(&s) || (i < BARE_TRIES && !s.libc.start)) && i < START_TRIES;
+	     i++) {
 		usleep(START_US);
 		rc = look(&s, t, pid, err);
 	}
@@ -563,5 +610,9 @@ int lull_attach_inspect(struct lull_attach_target *t, pid_t pid, struct lull_err
 	if (!s.libc.start)
 		return refuse(t, "is linked statically: no library can be loaded into it", err);
 	t->is_other_mounts = is_other_namespace(pid);
-	return find_calls(&s, err);
+	rc = find_calls(&s, err);
+	/* Then it was looked for in what is not there any more. */
+	if (rc && !lull_attach_read(pid, s.libc.start, &byte, 1))
+		return refuse(t, "has begun another program meanwhile; try again", err);
+	return rc;
 }

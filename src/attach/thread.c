@@ -485,14 +485,28 @@ static bool read_regs(struct lull_tracee *t)
 	return lull_attach_unbreak(t);
 }
 
-static bool is_safe_point(struct lull_tracee *t, struct code *code)
+/* Whether its stack has room for what we do: else that would be written over what lies below. */
+static bool has_room(struct lull_tracee *t)
 {
+	u64 sp = lull_attach_sp(&t->regs);
 	u8 byte;
 
+	if (sp - t->stack.start >= t->stack.end - t->stack.start)
+		return no(t, "on a stack that is not its own, such as a coroutine's");
+	if (sp - t->stack.start < ROOM_BYTES ||
+	    !lull_attach_read(t->target->pid, sp - ROOM_BYTES, &byte, 1))
+		return no(t, "at the end of its stack");
+	return true;
+}
+
+static bool is_safe_point(struct lull_tracee *t, struct code *code)
+{
 	if (!read_regs(t))
 		return no(t, "without registers");
-	if (!lull_attach_read(t->target->pid, lull_attach_sp(&t->regs) - ROOM_BYTES, &byte, 1))
-		return no(t, "at the end of its stack");
+	if (!lull_attach_is_native(&t->regs))
+		return no(t, "in code for another processor");
+	if (!has_room(t))
+		return false;
 	if (is_continued(t) || (t->seen.is_known && t->seen.number == SYS_restart_syscall))
 		return no(t, "in a wait that was interrupted before");
 	if (is_in_sequence(t))
@@ -553,17 +567,53 @@ static bool stop(struct lull_tracee *t)
 }
 
 /*
+ * The stack that the kernel gave to the first thread, or the C library to another one, of which the
+ * registers are: its variables lie in the same mapping, above it. Coroutines run on others, which
+ * may be small, and something else may lie below them.
+ */
+static struct lull_attach_span find_stack(struct lull_tracee *t, u64 variables)
+{
+	u64 sp = lull_attach_sp(&t->regs), start, end;
+	struct lull_attach_span found = { 0 };
+	char path[64], *line = NULL;
+	size_t room = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)t->target->pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &room, f) > 0) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2 ||
+		    sp - start >= end - start)
+			continue;
+		if (t->tid == t->target->pid && strstr(line, " [stack]"))
+			found = (struct lull_attach_span){ start, end };
+		else if (t->tid != t->target->pid && sp < variables && variables < end)
+			found = (struct lull_attach_span){ start, variables };
+		break;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/*
  * Stop the thread for a moment, and unwind its stack when it runs again: the tables that this needs
  * are read from files the first time, which takes milliseconds.
  */
 static bool glimpse(struct lull_tracee *t, struct code *code)
 {
+	u64 variables = 0;
+
 	if (!stop(t))
 		return false;
-	if (read_regs(t))
+	if (read_regs(t)) {
+		variables = lull_attach_variables(t);
 		read_stack(t, code);
+	}
 	if (lull_attach_trace(t, PTRACE_CONT, 0, NULL) != 0)
 		return no(t, "gone");
+	t->stack = find_stack(t, variables);
 	is_stack_safe(t, code);
 	return true;
 }
@@ -595,6 +645,12 @@ static int try_thread(struct lull_tracee *t, struct candidate *c, struct code *c
 	c->call = t->is_asked ? t->seen : c->call;
 	if (!has_stopped)
 		return 0;
+	if (!lull_attach_is_same(t->target)) {
+		lull_attach_let_go(t);
+		return lull_fail(err, LULL_E_UNSUPPORTED,
+				 "process %d (%s) has begun another program meanwhile; try again",
+				 (int)t->target->pid, t->target->name);
+	}
 	if (is_safe_point(t, code))
 		return 1;
 	lull_attach_let_go(t);

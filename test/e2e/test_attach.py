@@ -574,7 +574,7 @@ def a_recorder_that_dies_is_left():
     end(p)
 
 
-def compiled(name, source, *flags, compiler="gcc", **how):
+def compiled(name, source, *flags, compiler="gcc", named=None, **how):
     if not shutil.which(compiler):
         skip(f"no {compiler}")
     with open(f"{name}.c", "w", encoding="ascii") as f:
@@ -582,7 +582,7 @@ def compiled(name, source, *flags, compiler="gcc", **how):
     subprocess.run([compiler, "-o", name, f"{name}.c", *flags], check=True)
     p = runner.start([f"./{name}"], **how)
     # It gets its name a moment after Python has heard that it runs.
-    until(lambda: p.poll() is not None or name in threads(p), "it has its name")
+    until(lambda: p.poll() is not None or (named or name) in threads(p), "it has its name")
     return p
 
 
@@ -916,7 +916,7 @@ def programs_of_musl_are_refused():
     refused(compiled("musl", WAITS, compiler="musl-gcc").pid, "(musl)", "musl")
 
 
-# A filter that refuses a system call if its third argument has one of these bits, in which it waits, or runs a program that does.
+# A filter that refuses a system call, or ends the program for it, if its third argument has one of these bits, in which it waits, or runs a program that does.
 SANDBOX = """#include <errno.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -924,13 +924,16 @@ SANDBOX = """#include <errno.h>
 #include <linux/seccomp.h>
 #include <linux/filter.h>
 #include <unistd.h>
+#ifndef ANSWER
+#define ANSWER SECCOMP_RET_ERRNO | EPERM
+#endif
 int main(int argc, char **argv) {
 	struct sock_filter lines[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, REFUSED, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, BITS, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, ANSWER),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog filter = { sizeof(lines) / sizeof(*lines), lines };
@@ -950,10 +953,161 @@ def is_filtered(pid):
         return "Seccomp:\t2" in f.read()
 
 
-def sandboxed_programs_are_refused():
+def a_filter_that_does_not_matter():
+    """Only root is told what is in it."""
     p = compiled("sandboxed", SANDBOX, "-DREFUSED=SYS_reboot", "-DBITS=1")
     until(lambda: is_filtered(p.pid), "it is in its sandbox")
+    if os.geteuid() != 0:
+        refused(p.pid, "seccomp", "only root")
+    else:
+        for _ in range(2):
+            r = attach(p, "-d", "50ms")
+            expect("the status", r.returncode == 0, r.stderr)
+    expect("it is there", p.poll() is None, p.returncode)
+    p.kill()
+
+
+def a_filter_that_would_end_the_program():
+    """One of its own, and one of its parent's. What it would end the program for is MADV_POPULATE_WRITE."""
+    flags = ("-DREFUSED=SYS_madvise", "-DBITS=16", "-DANSWER=SECCOMP_RET_KILL_PROCESS")
+    p = compiled("deadly", SANDBOX, *flags)
+    until(lambda: is_filtered(p.pid), "it is in its sandbox")
     refused(p.pid, "seccomp")
+    expect("it is there", p.poll() is None, p.returncode)
+    p.kill()
+    compiled("waits", WAITS).kill()
+    parent = runner.start(["./deadly", "/bin/sh", "-c", "./waits & echo $! > child; wait; echo $? > status"])
+    until(lambda: os.path.exists("child") and open("child", encoding="ascii").read().endswith("\n"), "the child is named")
+    child = int(open("child", encoding="ascii").read())
+    until(lambda: "waits" in open(f"/proc/{child}/comm", encoding="ascii").read(), "it runs")
+    refused(child, "seccomp")
+    expect("it is there", not os.path.exists("status") and is_filtered(child))
+    os.kill(child, signal.SIGKILL)
+    parent.wait(runner.limit())
+    os.unlink("child")
+
+
+# Waits in a coroutine, with a small stack; says at the end whether anything was written below that.
+COROUTINE = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define BELOW (256 << 10)
+#define STACK 6144
+static ucontext_t outside, inside;
+static unsigned char *memory;
+static int ends[2];
+static void body(void)
+{
+	char byte;
+
+	while (read(ends[0], &byte, 1) < 0)
+		;
+}
+int main(void)
+{
+	long n_written = 0;
+
+	memory = malloc(BELOW + STACK);
+	memset(memory, 0x5a, BELOW);
+	if (pipe(ends))
+		return 1;
+	if (!fork()) {
+		while (access("end", F_OK))
+			usleep(1000);
+		_exit(write(ends[1], "x", 1) != 1);
+	}
+	getcontext(&inside);
+	inside.uc_stack.ss_sp = memory + BELOW;
+	inside.uc_stack.ss_size = STACK;
+	inside.uc_link = &outside;
+	makecontext(&inside, body, 0);
+	fclose(fopen("ready", "w"));
+	swapcontext(&outside, &inside);
+	for (long i = 0; i < BELOW; i++)
+		n_written += memory[i] != 0x5a;
+	return n_written ? 9 : 3;
+}
+"""
+
+
+def a_coroutine_is_left_alone():
+    """Its stack may be too small for what is put there, and belongs to something else below."""
+    for name in ("ready", "end"):
+        if os.path.exists(name):
+            os.unlink(name)
+    p = compiled("coroutine", COROUTINE)
+    until_file("ready")
+    until(lambda: syscall_of(p) == "0" or os.uname().machine != "x86_64", "it waits")
+    refused(p.pid, "a coroutine's", "nothing was changed")
+    open("end", "w").close()
+    expect("nothing below was written", p.wait(runner.limit()) == 3, p.returncode)
+
+
+EXECS = """#include <unistd.h>
+int main(int argc, char **argv)
+{
+	if (!access("end", F_OK))
+		return 3;
+	usleep(1000);
+	execv("/proc/self/exe", argv);
+	return 1;
+}
+"""
+
+
+def a_program_that_becomes_another_one():
+    """What was found in the one is nowhere in the other."""
+    if os.path.exists("end"):
+        os.unlink("end")
+    p = compiled("execs", EXECS, named="exe")
+    for _ in range(12):
+        r = attach(p, "-d", "20ms")
+        expect("a status", r.returncode in (0, 1), (r.returncode, r.stderr))
+        expect("it goes on", p.poll() is None, (p.returncode, r.stderr))
+    open("end", "w").close()
+    expect("its end", p.wait(runner.limit()) == 3, p.returncode)
+
+
+VFORKS = """#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static __attribute__((noinline)) void wait_for_end(void)
+{
+	while (access("end", F_OK))
+		usleep(1000);
+}
+int main(void)
+{
+	pid_t child = vfork();
+	int status;
+
+	if (!child) {
+		FILE *file = fopen("child", "w");
+
+		fprintf(file, "%d\\n", (int)getpid());
+		fclose(file);
+		wait_for_end();
+		_exit(0);
+	}
+	return waitpid(child, &status, 0) == child && !status ? 3 : 4;
+}
+"""
+
+
+def the_child_of_a_vfork_is_its_parents():
+    for name in ("child", "end"):
+        if os.path.exists(name):
+            os.unlink(name)
+    p = compiled("vforks", VFORKS)
+    until(lambda: os.path.exists("child") and open("child", encoding="ascii").read().endswith("\n"), "the child is named")
+    child = int(open("child", encoding="ascii").read())
+    refused(child, f"has the memory of process {p.pid}")
+    expect("nothing of ours in it", not any("liblull" in m for m in maps(p)))
+    open("end", "w").close()
+    expect("its end", p.wait(runner.limit()) == 3, p.returncode)
+    os.unlink("child")
 
 
 def in_a_container(name, *flags):
@@ -1142,7 +1296,11 @@ TESTS = (
     static_programs_are_refused,
     a_program_that_has_just_started,
     programs_of_musl_are_refused,
-    sandboxed_programs_are_refused,
+    a_filter_that_does_not_matter,
+    a_filter_that_would_end_the_program,
+    a_coroutine_is_left_alone,
+    a_program_that_becomes_another_one,
+    the_child_of_a_vfork_is_its_parents,
     the_first_program_of_a_container_with_a_filter,
     a_container_that_forbids_what_is_needed,
     what_is_no_program_is_refused,
