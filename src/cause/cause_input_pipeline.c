@@ -65,13 +65,23 @@ static struct children find_children(const struct lull_subject *s)
 	return c;
 }
 
+/* For which share of the steady steps other threads and processes of the program work. */
+static f64 others_share(const struct lull_subject *s)
+{
+	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
+
+	return s->window_ns ? (f64)lull_others_ns(&s->others, from_ns, from_ns + s->window_ns) /
+				      (f64)s->window_ns
+			    : 0;
+}
+
 /* How a step loads, and with how many workers it would. */
 struct loading {
 	f64 work_ns; /* of a step */
 	f64 rest_ns; /* of the step without it */
 	u32 workers; /* 0 if there are not enough CPUs for them to keep up */
 	bool waits;  /* the thread waits for somebody who loads */
-	bool is_net; /* and that is another machine or program: it takes no CPU here */
+	bool asks;   /* the thread waits for another program or machine: that takes no CPU */
 };
 
 /* Loading of the replayed steps, also while the device has work; whether most is waiting. */
@@ -81,7 +91,7 @@ static void add_up(const struct lull_replay *p, struct loading *l)
 	const struct lull_replay_node *nodes = p->nodes.at;
 	const struct lull_slice *at = s->slices.at;
 	const struct lull_host_event *events = s->host.events.at;
-	f64 sum = 0, waited = 0, received = 0;
+	f64 sum = 0, waited = 0, asked = 0;
 
 	for (size_t i = 0; i < p->nodes.n; i++) {
 		u32 ix = nodes[i].node;
@@ -96,16 +106,17 @@ static void add_up(const struct lull_replay *p, struct loading *l)
 			sum += ns;
 			inside = at[k].event == LULL_NONE ? 0 : events[at[k].event].inside;
 			waited += inside & (LULL_IN_WAIT | LULL_IN_READ) ? ns : 0;
-			received += inside & LULL_IN_SOCKET ? ns : 0;
+			asked += inside & LULL_IN_SOCKET ? ns : 0;
 		}
 	}
 	l->work_ns = sum / p->n_rounds;
 	l->rest_ns = lull_replay_rest_ns(p, l->work_ns);
 	l->waits = waited * 2 > sum;
-	l->is_net = received * 2 > sum;
+	l->asks = asked * 2 > sum;
 	/* Workers that cannot keep up work all the time, not only while the thread waits. */
-	if (l->waits)
-		l->work_ns = fmax(l->work_ns, find_children(s).at_once * p->measured_ns);
+	if (l->waits && !l->asks)
+		l->work_ns = fmax(l->work_ns,
+				  fmax(find_children(s).at_once, others_share(s)) * p->measured_ns);
 	/* Recording slowed them as it did the thread. */
 	l->work_ns *= p->host_part;
 }
@@ -124,6 +135,14 @@ static void take_out(struct lull_what_if *w)
 	}
 }
 
+/* What a worker is worth beside the thread: processes of Python send each other what they made. */
+static f64 worth_of(const struct lull_subject *s)
+{
+	bool is_python = lull_subject_is_python(s) || lull_subject_is_torch(s);
+
+	return is_python ? LULL_T(worker) : LULL_T(worker_good);
+}
+
 /* The workers that keep up with the rest of the step: more bring nothing. */
 static struct loading find_loading(const struct lull_replay *p)
 {
@@ -133,31 +152,29 @@ static struct loading find_loading(const struct lull_replay *p)
 
 	add_up(p, &l);
 	n = fmax(ceil(l.work_ns / (fmax(l.rest_ns, 1) * LULL_T(worker))), 1);
-	l.workers = !spare || n <= spare ? (u32)fmin(n, UINT16_MAX) : 0;
+	l.workers = !spare || l.asks || n <= spare ? (u32)fmin(n, UINT16_MAX) : 0;
 	return l;
 }
 
-/*
- * Whether the thread's own code is too much for the workers that there are CPUs for, and goes over
- * items one by one: operations on arrays take a small part of that, and only the rest of the step
- * is left.
- */
-static bool is_cheaper(const struct lull_subject *s, const struct loading *l)
+/* Whether the thread's own code goes over items one by one: with arrays it takes a small part. */
+static bool is_one_by_one(const struct lull_subject *s, const struct loading *l)
 {
-	return !l->workers && !l->waits &&
-	       lull_samples_interpreted(s, LULL_CAUSE_IX_input_pipeline);
+	return !l->waits && lull_samples_interpreted(s, LULL_CAUSE_IX_input_pipeline);
 }
 
 /*
- * Whether the CPUs that are left bring next to nothing: it is the work itself that has to get less.
- * Not if others load already: then it is their work.
+ * Whether loading is too much for the workers that there are CPUs for: it goes over items one by
+ * one, or as many workers bring next to nothing. Then it has to take less, and only the rest of the
+ * step is left.
  */
-static bool is_too_much(const struct lull_replay *p, const struct loading *l)
+static bool is_cheaper(const struct lull_replay *p, const struct loading *l)
 {
-	u32 spare = spare_cpus(p->subject);
+	const struct lull_subject *s = p->subject;
 
-	return spare && !l->workers && !l->waits &&
-	       l->work_ns / (spare * LULL_T(worker)) >= LULL_T(worker_gains) * p->free_ns;
+	if (l->workers)
+		return false;
+	return is_one_by_one(s, l) ||
+	       l->work_ns / (spare_cpus(s) * worth_of(s)) > (1 - LULL_T(gain)) * p->free_ns;
 }
 
 static void apply(struct lull_what_if *w)
@@ -166,12 +183,10 @@ static void apply(struct lull_what_if *w)
 	struct loading l = find_loading(w->replay);
 	f64 worth = w->scenario < 0   ? LULL_T(worker_good)
 		    : w->scenario > 0 ? LULL_T(worker_poor)
-				      : LULL_T(worker);
+				      : worth_of(w->replay->subject);
 
 	take_out(w);
-	if (l.is_net)
-		return;
-	if (w->scenario > 0 || (!is_cheaper(w->replay->subject, &l) && !is_too_much(w->replay, &l)))
+	if (w->scenario > 0 || !is_cheaper(w->replay, &l))
 		w->floor_ns = l.work_ns / ((l.workers ? l.workers : spare) * worth);
 }
 
@@ -185,24 +200,27 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 		return;
 	l = find_loading(&why->replay);
 	n = l.workers ? l.workers : spare;
-	if (l.is_net) {
-		snprintf(
-			advice->fix, sizeof(advice->fix),
-			"receive the next batches ahead in other threads, ask for several at once, "
-			"or keep in memory what is asked for again");
+	if (l.waits && is_cheaper(&why->replay, &l)) {
 		snprintf(advice->assumes, sizeof(advice->assumes),
-			 "receiving keeps up with the rest of the step");
+			 "an item then takes less than the rest of the step");
 		return;
 	}
-	if (is_cheaper(why->lead, &l) || is_too_much(&why->replay, &l)) {
+	if (l.asks) {
+		snprintf(advice->assumes, sizeof(advice->assumes), "%s",
+			 n > 1 ? "the other side answers several requests at once"
+			       : "the other side answers as fast as now");
+		return;
+	}
+	if (is_cheaper(&why->replay, &l)) {
 		snprintf(advice->fix, sizeof(advice->fix),
 			 "%s: %u worker%s would leave a step of %s",
-			 is_cheaper(why->lead, &l)
+			 is_one_by_one(why->lead, &l)
 				 ? "prepare the whole batch with array operations, or on the device"
 				 : "make each item cheaper (decode less, decode on the device, "
 				   "store it as it is used)",
 			 n, n == 1 ? "" : "s",
-			 lull_why_time(fmin(l.work_ns / (n * LULL_T(worker)), why->replay.free_ns))
+			 lull_why_time(
+				 fmin(l.work_ns / (n * worth_of(why->lead)), why->replay.free_ns))
 				 .text);
 		snprintf(advice->assumes, sizeof(advice->assumes),
 			 "it then takes less than the rest of the step");
@@ -218,6 +236,27 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 			 "each of the %u workers has a CPU to itself", n);
 }
 
+/* What to do about who loads, where the thread waits. */
+static void advise_waits(const struct lull_why *why, struct lull_finding *f)
+{
+	struct loading l;
+
+	lull_advise_others(why, f);
+	if (!why->has_replay)
+		return;
+	l = find_loading(&why->replay);
+	if (l.asks && !lull_subject_is_torch(why->lead))
+		snprintf(f->advice.fix, sizeof(f->advice.fix),
+			 "ask for the next batch in another thread while the device computes, for "
+			 "several things at once, and keep in memory what is asked for again");
+	else if (l.waits && is_cheaper(&why->replay, &l))
+		snprintf(f->advice.fix, sizeof(f->advice.fix),
+			 "make each item cheaper: decode less, decode on the device, cache, read "
+			 "from faster storage; for more threads or processes the %u CPUs of this "
+			 "machine are too few",
+			 why->lead->n_cpus);
+}
+
 /* Who loads instead, or that nobody does. */
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
@@ -229,15 +268,15 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 
 	if (!processes[why->lead->process - 1].has_agent)
 		return;
-	if (waits && !(why->has_replay && find_loading(&why->replay).is_net))
-		lull_advise_others(why, f);
+	if (waits)
+		advise_waits(why, f);
 	/* Threads that live for less than the time between two samples have none. */
 	if (waits && (lull_show_producer(why, f) || lull_show_runner(why, f)))
 		return;
 	if (c.n && c.life_ns < why->step_ns)
-		lull_show(f, "process", NULL,
-			  "child processes start %.1f times per step and live for %s each",
-			  c.at_once * why->step_ns / c.life_ns, lull_why_time(c.life_ns).text);
+		lull_show(f, "process", NULL, "child processes start %s and live for %s each",
+			  lull_show_often(c.at_once * why->step_ns / c.life_ns).text,
+			  lull_why_time(c.life_ns).text);
 	else if (c.n)
 		lull_show(f, "process", NULL, "%u child process%s not keep up", c.n,
 			  c.n == 1 ? "; if it loads data, it does" : "es; those that load data do");
@@ -256,14 +295,13 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "to a copy of at least 4 KiB to the device outside of any range with another "
 	       "name, unless it starts from a result of at least 64 bytes that the device just "
 	       "gave. The prediction moves loading to other processes and pins its copies. It "
-	       "uses as many workers as it takes to keep up with the rest of the step, each 0.7 "
-	       "times as fast as the thread, but fewer than the machine has CPUs. Where these "
-	       "are too few, and the thread runs Python over items one by one, it takes loading "
-	       "as done with arrays, and the rest of the step is left; how long the workers "
-	       "would take is then the upper end of the range. The same holds where so few "
-	       "would gain less than 10 %: then each item has to get cheaper. What is received "
-	       "from another machine or program takes no CPU here, and is taken to be there in "
-	       "time if it is asked for ahead.",
+	       "uses as many workers as it takes to keep up with the rest of the step, each as "
+	       "fast as the thread (in Python 0.7 times), but fewer than the machine has CPUs, "
+	       "unless the time goes to waits for another program or machine. Where CPUs "
+	       "are too few, and the thread runs Python over items one by one, or as many "
+	       "workers would gain next to nothing, it takes loading as made cheaper, and the "
+	       "rest of the step is left; how long the workers would take is then the upper end "
+	       "of the range.",
 	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "
 	       "device computes, and copy it with cudaMemcpyAsync()",
 	.fix_torch = "a DataLoader with workers (num_workers) and pin_memory=True, and "

@@ -214,8 +214,7 @@ struct lull_number lull_show_count(f64 n)
 	return out;
 }
 
-/* "once per step", "2.5 times per step", "every second step", "once in 10 steps" */
-static struct lull_number how_often(f64 per_step)
+struct lull_number lull_show_often(f64 per_step)
 {
 	struct lull_number to;
 	f64 every = per_step > 0 ? round(1 / per_step) : 0;
@@ -246,7 +245,7 @@ static void add_places(struct lull_why *why, struct lull_finding *f)
 		spots[i].where.n = spots[i].n;
 		lull_show(f, table_of(why, &spots[i].where), &spots[i].where, "%s: %s/step, %s",
 			  spots[i].what, lull_why_time((f64)spots[i].ns / n_steps).text,
-			  how_often((f64)spots[i].n / n_steps).text);
+			  lull_show_often((f64)spots[i].n / n_steps).text);
 	}
 	if (n)
 		f->at = lull_location_find(why->lead, spots[0].where.event, spots[0].where.stack);
@@ -356,7 +355,7 @@ void lull_show_kernels(struct lull_why *why, struct lull_finding *f)
 			break;
 		lull_show(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %s",
 			  lull_labels_get(&labels, names[i]), percent,
-			  how_often((f64)kernels[i].n / lull_why_n_steps(why)).text);
+			  lull_show_often((f64)kernels[i].n / lull_why_n_steps(why)).text);
 	}
 	lull_labels_release(&labels);
 }

@@ -18,6 +18,9 @@ void lull_show(struct lull_finding *f, const char *table, const struct lull_wher
 /* "2", "2.5", "1,234": how many of something there are. */
 struct lull_number lull_show_count(f64 n);
 
+/* "once per step", "2.5 times per step", "every second step", "once in 10 steps" */
+struct lull_number lull_show_often(f64 per_step);
+
 /* Add number, size and speed of the copies of a direction, if there are any. */
 void lull_show_copies(struct lull_why *why, struct lull_finding *f, bool is_pageable, u8 direction);
 
