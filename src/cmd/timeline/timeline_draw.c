@@ -22,7 +22,15 @@
 #define N_ROWS (LULL_N_KERNEL_CLASSES + 1)
 
 /* What the launching thread does, by the kind of its calls. */
-enum doing { DOING_LAUNCH, DOING_SYNC, DOING_COPY, DOING_OTHER, DOING_CODE, N_DOINGS };
+enum doing {
+	DOING_LAUNCH,
+	DOING_SYNC,
+	DOING_COPY,
+	DOING_OTHER,
+	DOING_CODE,
+	DOING_PAUSE,
+	N_DOINGS
+};
 
 static const struct {
 	char letter;
@@ -30,7 +38,7 @@ static const struct {
 } doings[N_DOINGS] = {
 	[DOING_LAUNCH] = { 'l', "launches" },	[DOING_SYNC] = { 'w', "waits for the device" },
 	[DOING_COPY] = { 'c', "copies" },	[DOING_OTHER] = { 'o', "other CUDA calls" },
-	[DOING_CODE] = { '.', "its own code" },
+	[DOING_CODE] = { '.', "its own code" }, [DOING_PAUSE] = { '-', "waits for something else" },
 };
 
 struct picture {
@@ -344,7 +352,9 @@ static void put_doing(struct picture *p, struct lull_str *to, const struct lull_
 			most = i;
 	}
 	if (rows[most].cells[cell] < LULL_LETTER_LEAST)
-		most = DOING_CODE;
+		most = 2 * rows[DOING_PAUSE].cells[cell] > rows[DOING_CODE].cells[cell]
+			       ? DOING_PAUSE
+			       : DOING_CODE;
 	if (rows[most].cells[cell] > 0) {
 		letter = doings[most].letter;
 		p->are_used[most] = true;
@@ -352,6 +362,24 @@ static void put_doing(struct picture *p, struct lull_str *to, const struct lull_
 	if (rows[most].cells[cell] >= LULL_LETTER_HALF)
 		letter = (char)toupper(letter);
 	lull_str_add(to, &letter, 1);
+}
+
+/* When the thread does not run in the gap before a call, and nobody took its CPU. */
+static void add_pauses(struct lull_strip *row, const struct lull_subject *s, u32 node, u64 from_ns)
+{
+	const struct lull_node *at = &s->chain.nodes[node];
+	const struct lull_host_pause *pauses = s->host.pauses.at;
+
+	for (size_t i = lull_host_pause_at(&s->host, at->lane, from_ns);
+	     i < s->host.pauses.n && pauses[i].lane == at->lane &&
+	     pauses[i].begin_ns < at->begin_ns;
+	     i++) {
+		struct lull_span pause = { pauses[i].begin_ns, pauses[i].end_ns };
+
+		pause = lull_span_cut(pause, from_ns, at->begin_ns);
+		if (pauses[i].kind == LULL_HOST_BLOCKED)
+			lull_strip_add(row, pause.from_ns, pause.to_ns);
+	}
 }
 
 /* The calls of the threads of one chain, and the code between them. */
@@ -367,6 +395,7 @@ static void put_chain(struct picture *p, const struct lull_subject *s, u32 chain
 
 		lull_strip_add(&rows[doing_of(node)], node->begin_ns, node->end_ns);
 		lull_strip_add(&rows[DOING_CODE], lull_chain_gap_ns(&s->chain, i), node->begin_ns);
+		add_pauses(&rows[DOING_PAUSE], s, i, lull_chain_gap_ns(&s->chain, i));
 	}
 	for (size_t cell = 0; cell < p->n_cells; cell++)
 		put_doing(p, &text, rows, cell);
