@@ -16,6 +16,15 @@
 #include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
+/* Whether the host waits for the copy: in the call, or in the next one. */
+static bool is_waited_for(const struct lull_claim *c, const struct lull_node *node)
+{
+	const struct lull_unit *unit = &c->subject->units.at[c->unit];
+
+	return node && ((node->flags & LULL_NODE_SYNCED) ||
+			node->end_ns > unit->begin_ns + (unit->end_ns - unit->begin_ns) / 2);
+}
+
 static bool claim(const struct lull_claim *c)
 {
 	const struct lull_node *node = lull_claim_node(c);
@@ -25,8 +34,8 @@ static bool claim(const struct lull_claim *c)
 		const struct lull_copy *copy = lull_claim_copy(c);
 
 		return copy->direction == LULL_COPY_OUT &&
-		       (lull_copy_is_pageable(copy) || (copy->size_bytes < LULL_TN(bulk_bytes) &&
-							node && (node->flags & LULL_NODE_SYNCED)));
+		       (lull_copy_is_pageable(copy) ||
+			(copy->size_bytes < LULL_TN(bulk_bytes) && is_waited_for(c, node)));
 	}
 	case LULL_PLACE_CALL:
 		return node->kind == LULL_KIND_OF_SYNC || (node->flags & LULL_NODE_OUT);
