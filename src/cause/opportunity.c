@@ -69,7 +69,10 @@ static void look_release(struct lull_look *l)
 
 /* ---- what it would bring ---- */
 
-/* The step with this opportunity taken, or as it is. */
+/*
+ * The step with this opportunity taken, or as it is. As for causes, it loses no more than what is
+ * taken away: a copy on another stream makes no wait of the host shorter by more than itself.
+ */
 static f64 replay(const struct lull_look *l, const struct lull_opportunity_kind *kind, int scenario)
 {
 	struct lull_what_if w;
@@ -83,6 +86,8 @@ static f64 replay(const struct lull_look *l, const struct lull_opportunity_kind 
 	if (kind)
 		kind->apply(l, &w);
 	step_ns = lull_what_if_run(&w);
+	if (kind)
+		step_ns = fmax(step_ns, replay(l, NULL, scenario) - lull_what_if_removed_ns(&w));
 	lull_what_if_release(&w);
 	return step_ns;
 }
