@@ -216,14 +216,18 @@ u32 lull_descriptor_bits(const struct lull_descriptors *d, const struct lull_des
 	u32 process = process_of(d->reader, call->lane);
 	const u32 *kind = lull_map_find(&d->kinds, (u64)process << 32 | (u32)call->arg);
 
+	/* Only a socket can be received from, whatever had its number before. */
+	bool is_of_sockets = lull_doing_call(call->name) & LULL_IN_SOCKET;
+
 	if (!strcmp(call->name, "getaddrinfo"))
 		return 0;
 	if (strncmp(call->name, "read", 4) != 0 && strncmp(call->name, "__read", 6) != 0 &&
-	    !(lull_doing_call(call->name) & LULL_IN_SOCKET))
+	    !is_of_sockets)
 		return 0;
 	if (kind && (*kind & IS_ACCEPTED))
 		return LULL_IN_SOCKET | LULL_IN_DEMAND;
-	if (kind && *kind == IS_SOCKET && !has_ours(d, process))
+	if (kind && (*kind == IS_SOCKET || ((*kind & IS_SOCKET) && is_of_sockets)) &&
+	    !has_ours(d, process))
 		return LULL_IN_SOCKET;
 	if (call->ret >= (i64)LULL_LN(file_read_bytes))
 		return LULL_IN_FILE;

@@ -229,6 +229,7 @@ static void descriptors_are_what_was_done_with_them(void **state)
 	assert_int_equal(bits_of(&d, 1, "recv", 5, 9), LULL_IN_SOCKET | LULL_IN_DEMAND);
 	/* It was both, nobody knows it, it is another process's. */
 	assert_int_equal(bits_of(&d, 1, "read", 6, 9), 0);
+	assert_int_equal(bits_of(&d, 1, "recv", 6, 9), LULL_IN_SOCKET);
 	assert_int_equal(bits_of(&d, 1, "read", 7, 9), 0);
 	assert_int_equal(bits_of(&d, 2, "read", 3, 9), 0);
 	/* No pipe holds so much. */
