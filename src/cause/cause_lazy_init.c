@@ -17,8 +17,7 @@ static bool claim(const struct lull_claim *c)
 
 	if (c->place != LULL_PLACE_CALL && c->place != LULL_PLACE_LATENCY)
 		return false;
-	return node->kind == LULL_KIND_OF_MODULE || c->is_lazy ||
-	       (c->marks & LULL_MARK_START_UP);
+	return node->kind == LULL_KIND_OF_MODULE || c->is_lazy || (c->marks & LULL_MARK_START_UP);
 }
 
 static void apply(struct lull_what_if *w)

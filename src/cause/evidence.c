@@ -163,7 +163,7 @@ static int by_ns(const void *a, const void *b)
 }
 
 /*
- * Places of the cause by what is said of them; the first MAX_SPOTS of them, which are largest. Names
+ * Places of the cause by what is said of them; the first MAX_SPOTS, which are largest. Names
  * with a number that are there in one round only are one ("batch 17", "blocks.3").
  */
 static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, struct spot *spots)

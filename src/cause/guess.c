@@ -66,7 +66,8 @@ static int say(struct lull_str *text, const struct lull_subject *s)
 		lull_str_addf(text,
 			      "Probably %s. The GPU computes for %.0f %% of the %s from its first "
 			      "work to its last: %s.",
-			      lull_causes[busy]->id, 100 - waste, whole.text, lull_causes[busy]->because);
+			      lull_causes[busy]->id, 100 - waste, whole.text,
+			      lull_causes[busy]->because);
 		return busy;
 	}
 	if (cause < 0 || is_mostly_blind(s, waste_ns)) {

@@ -151,8 +151,7 @@ void lull_subject_mark_start_up(struct lull_subject *s)
 			*(u64 *)lull_vec_push(&usual) = usual_ns(c, node->name);
 			*ix = (u32)usual.n;
 		}
-		if ((f64)dur_of(node) >=
-		    LULL_T(start_up_times) * (f64)((u64 *)usual.at)[*ix - 1])
+		if ((f64)dur_of(node) >= LULL_T(start_up_times) * (f64)((u64 *)usual.at)[*ix - 1])
 			s->marks[i] |= LULL_MARK_START_UP;
 	}
 	lull_map_release(&names);

@@ -13,7 +13,7 @@
 #define LULL_MARK_SMALL	     8u	 /* one of many small copies to the device, or waits for it */
 #define LULL_MARK_SMALL_GAP  16u /* the gap before it lies between two of these */
 #define LULL_MARK_PREEMPTED  32u /* the thread had no CPU for most of the call */
-#define LULL_MARK_START_UP   64u /* far longer than others of its name: the first use of something */
+#define LULL_MARK_START_UP   64u /* far longer than others of its name: a first use */
 #define LULL_MARK_POLLS	     (LULL_MARK_POLL | LULL_MARK_POLL_FIRST | LULL_MARK_POLL_LAST)
 
 /* Fill s->marks. */

@@ -55,8 +55,7 @@ static bool lacks_graphs(const struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
 
-	return 2 * s->blind_ns[LULL_BLIND_GRAPH] >
-	       s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE];
+	return 2 * s->blind_ns[LULL_BLIND_GRAPH] > s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE];
 }
 
 static const struct source {

@@ -308,7 +308,7 @@ void lull_chrome_event(struct lull_chrome *c, const struct lull_jevent *e)
 		take_names(c, e);
 		break;
 	case 0:
-		/* Some programs end the list with {}, so that each event can be followed by a comma. */
+		/* Some programs end the list with {}: each event can be followed by a comma. */
 		if (e->has_ts || e->name.len || e->args.at)
 			bad(c);
 		break;

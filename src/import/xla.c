@@ -128,7 +128,9 @@ static u8 copy_kind(const struct lull_jtext *name)
 	static const struct {
 		const char *name;
 		u8 kind;
-	} kinds[] = { { "MemcpyH2D", 1 }, { "MemcpyD2H", 2 }, { "MemcpyD2D", 8 }, { "MemcpyP2P", 10 } };
+	} kinds[] = {
+		{ "MemcpyH2D", 1 }, { "MemcpyD2H", 2 }, { "MemcpyD2D", 8 }, { "MemcpyP2P", 10 }
+	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		if (has_prefix(name, kinds[i].name))

@@ -487,8 +487,9 @@ static void say_how(const struct lull_rounds *s, char *text, size_t size)
 	switch (s->source) {
 	case LULL_ROUNDS_NAMED:
 		snprintf(text, size, "found by ranges that repeat, such as %s%s", s->name,
-			 has_module_number(s->name) ? "; each is a part of the model, not a whole step"
-						    : "");
+			 has_module_number(s->name)
+				 ? "; each is a part of the model, not a whole step"
+				 : "");
 		break;
 	case LULL_ROUNDS_OPS:
 		snprintf(text, size, "found by operators that repeat, such as %s", s->name);
@@ -514,7 +515,8 @@ const char *lull_rounds_how(const struct lull_rounds *s, char *text, size_t size
 	say_how(s, text, size);
 	len = strlen(text);
 	if (s->model)
-		snprintf(text + len, size - len, "; they lie inside %u call%s of %s: parts of the model, not steps",
+		snprintf(text + len, size - len,
+			 "; they lie inside %u call%s of %s: parts of the model, not steps",
 			 s->n_calls, s->n_calls == 1 ? "" : "s", s->model);
 	return text;
 }

@@ -75,11 +75,11 @@ struct lull_rounds {
 	u64 first_ns;	     /* begin of the first one's window on the device */
 	u32 first_steady;
 	enum lull_rounds_source source;
-	const char *name; /* of the range, operator or call, or NULL; borrowed */
-	u32 n_grouped;	  /* source GROUP: launches in a group */
+	const char *name;  /* of the range, operator or call, or NULL; borrowed */
+	u32 n_grouped;	   /* source GROUP: launches in a group */
 	const char *model; /* they are parts of its calls, and no steps; or NULL; borrowed */
-	u32 n_calls;	  /* of the model */
-	u32 n_kinds;	  /* of steady rounds */
+	u32 n_calls;	   /* of the model */
+	u32 n_kinds;	   /* of steady rounds */
 	struct lull_round_kind kinds[LULL_ROUNDS_MAX_KINDS];
 };
 

@@ -64,14 +64,14 @@ struct lull_recording {
 	struct lull_map launches;  /* hash of a launch shape -> launch id */
 	struct lull_map labels;	   /* hash of a label -> label id */
 	struct lull_map op_labels; /* hash of an operator's label -> op_label id */
-	/* decode_range.c: names of ranges without what is true of one range only (text/op_name.h). */
-	struct lull_map op_names;    /* hash of a name -> index + 1 in op_name_list */
+	/* decode_range.c: names without what is true of one range only (text/op_name.h). */
+	struct lull_map op_names;     /* hash of a name -> index + 1 in op_name_list */
 	struct lull_vec op_name_list; /* struct lull_op_name */
-	struct lull_map op_ranges;   /* hash of what such labels have in common -> label id */
-	struct lull_map op_data;     /* hash of a label -> string id of what its range alone has */
-	struct lull_map py_frames; /* hash of a place in a Python program -> frame id */
-	struct lull_map py_stacks; /* hash of a Python stack -> stack id */
-	struct lull_vec troubles;  /* struct lull_trouble */
+	struct lull_map op_ranges;    /* hash of what such labels have in common -> label id */
+	struct lull_map op_data;      /* hash of a label -> string id of what its range alone has */
+	struct lull_map py_frames;    /* hash of a place in a Python program -> frame id */
+	struct lull_map py_stacks;    /* hash of a Python stack -> stack id */
+	struct lull_vec troubles;     /* struct lull_trouble */
 	/* How the device's times fit the host's (device_clock.h). */
 	struct lull_device_fit {
 		i64 lead_ns, tail_ns; /* shortest distances so far */

@@ -1,9 +1,9 @@
 /*
  * op_name - names of ranges that carry what is true of one call only.
  *
- * PyTorch's emit_nvtx() names a range "aten::addmm, seq = 47504, op_id = 998541, sizes = [[2, 3]]".
- * With the numbers in the name every range is the only one of its name, and nothing can be summed by
- * name; so the name ends before the first of them, and they are kept as the range's data.
+ * PyTorch's emit_nvtx() names a range "aten::addmm, seq = 47504, op_id = 998541, sizes = [[2]]".
+ * With the numbers in the name every range is the only one of its name, and nothing can be summed
+ * by name; so the name ends before the first of them, and they are kept as the range's data.
  */
 #ifndef LULL_TEXT_OP_NAME_H
 #define LULL_TEXT_OP_NAME_H

@@ -18,7 +18,7 @@
 
 #define LULL_LOOP_BUCKETS 32
 #define LULL_LOOP_LOOK	  500000
-#define LULL_LOOP_CALLS	  8 /* of the model that are kept */
+#define LULL_LOOP_CALLS	  8   /* of the model that are kept */
 #define LULL_LOOP_NO_ITEM 255 /* in buckets: neither starts work nor waits */
 
 /* One way to cut the run into rounds (a candidate), and how good it is. */

@@ -136,8 +136,8 @@ static struct shape *shape_of(struct shapes *s, const struct lull_host_event *e)
 	if (e->kind > LULL_HOST_PYCALL)
 		return NULL;
 	ix = &s->of_ref[kind][e->ref];
-	if (!*ix && (is_library(s, e) || (kind == SHAPE_MODULE &&
-					  !is_module(lull_host_name(e, s->f->reader)))))
+	if (!*ix && (is_library(s, e) ||
+		     (kind == SHAPE_MODULE && !is_module(lull_host_name(e, s->f->reader)))))
 		*ix = LULL_NONE;
 	if (*ix == LULL_NONE)
 		return NULL;

@@ -29,8 +29,8 @@ static void numbers_of_a_call_leave_its_name(void **state)
 	      "{\"seq\":1,\"op_id\":2,\"sizes\":\"[[4, 8], [8, 2], []]\"}");
 	check("aten::mm, op_id = 2, sizes = [[4]], input_op_ids = [(1,0), (3,1)]", "aten::mm",
 	      "{\"op_id\":2,\"sizes\":\"[[4]]\",\"input_op_ids\":\"[(1,0), (3,1)]\"}");
-	check("FSDP::pre_forward (blocks.3, outer), op_id = 990878", "FSDP::pre_forward (blocks.3, outer)",
-	      "{\"op_id\":990878}");
+	check("FSDP::pre_forward (blocks.3, outer), op_id = 990878",
+	      "FSDP::pre_forward (blocks.3, outer)", "{\"op_id\":990878}");
 }
 
 static void other_names_stay(void **state)
