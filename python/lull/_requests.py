@@ -20,6 +20,7 @@ import weakref
 
 # Kinds of marks, as in src/wire/request_mark.h.
 ENDED, TOKEN, PART = 2, 3, 4
+OSRT = 1 << 1  # of what is recorded (src/wire/sources.def): calls of the C library
 HUNG_UP, FAILED = "hung up", "failed"
 
 # Names are kept for the whole recording: further ones share one.
@@ -235,7 +236,7 @@ def now():
 
 
 def arrival_of(connection):
-    """The moment at which the data came that the server reads now, as the kernel knows it, or now."""
+    """The moment at which the data came that the server reads now, as far as that is known, or now."""
     try:
         return _agent.request_arrival(connection.fileno())
     except Exception:
@@ -421,10 +422,32 @@ def _patch_anyio(module):
 
 _accepted = {}  # by descriptor: a connection, and when a server took it
 _unclosed = {}  # by the id of a connection: the request whose answer ends when it is closed
+_closing = {}  # the methods of servers that close connections, as we know them
+
+
+def _sees_reads():
+    """Whether the agent sees when connections are accepted and read: then it knows when data came."""
+    return bool(_agent.sources() & OSRT)
 
 
 def _patch_socketserver(module):
-    original, ref, now_of = module.TCPServer.get_request, weakref.ref, _agent.request_now
+    if not _sees_reads():
+        _patch_accept(module.TCPServer)
+    original = module.TCPServer.close_request
+
+    @functools.wraps(original)
+    def close_request(self, request):
+        # shutdown_request() has shut the connection down, and calls this.
+        ended = _unclosed.pop(id(request), None) if _unclosed else None
+        if ended is not None:
+            end_request(ended)
+        return original(self, request)
+    module.TCPServer.close_request = _closing["close_request"] = close_request
+    _closing["shutdown_request"] = module.TCPServer.shutdown_request
+
+
+def _patch_accept(server):
+    original, ref, now_of = server.get_request, weakref.ref, _agent.request_now
 
     @functools.wraps(original)
     def get_request(self):
@@ -435,17 +458,7 @@ def _patch_socketserver(module):
         except Exception:
             pass
         return result
-
-    shut_down = module.TCPServer.shutdown_request
-
-    @functools.wraps(shut_down)
-    def shutdown_request(self, request):
-        ended = _unclosed.pop(id(request), None) if _unclosed else None
-        if ended is not None:
-            end_request(ended)
-        return shut_down(self, request)
-    shutdown_request._is_lull = True
-    module.TCPServer.get_request, module.TCPServer.shutdown_request = get_request, shutdown_request
+    server.get_request = get_request
 
 
 def _is_endless(handler):
@@ -461,9 +474,12 @@ def _is_endless(handler):
 
 def _closes_later(handler):
     """Whether the client learns from the end of the connection that the answer is whole, and we learn of that."""
-    closer = getattr(type(handler.server), "shutdown_request", None)
-    if not getattr(handler, "close_connection", False) or not getattr(closer, "_is_lull", False):
+    if not getattr(handler, "close_connection", False) or not _closing:
         return False
+    server = type(handler.server)
+    for name, method in _closing.items():
+        if getattr(server, name, None) is not method:
+            return False
     _unclosed[id(handler.request)] = handler._lull_request
     return True
 
@@ -507,7 +523,6 @@ def _wrap_own(of, handler):
             if method is not None and not getattr(method, "_is_lull", False) and kind is not handler:
                 if issubclass(kind, handler):
                     setattr(kind, name, _ends_http(method))
-    of._lull_wrapped = of
 
 
 def _patch_http_answer(handler):
@@ -536,9 +551,9 @@ def _patch_http_answer(handler):
 
 
 def _patch_http_server(module):
-    """A request begins when its first line is read, and ends when its method returns."""
+    """A request begins when its first data came, and ends when its method returns."""
     handler = module.BaseHTTPRequestHandler
-    parse, begin_connection = handler.parse_request, handler.setup
+    parse = handler.parse_request
 
     @functools.wraps(parse)
     def parse_request(self):
@@ -558,12 +573,38 @@ def _patch_http_server(module):
                 pass
         return is_good
 
-    @functools.wraps(begin_connection)
+    def __init_subclass__(cls, **kwargs):
+        super(handler, cls).__init_subclass__(**kwargs)
+        wrap(cls, handler)
+
+    wrap = careful(_wrap_own)
+    handler.__init_subclass__ = classmethod(__init_subclass__)
+    handler._lull_arrival, handler._lull_request = 0, None
+    _patch_http_answer(handler)
+    handler.parse_request = parse_request
+    handler.handle_one_request = _ends_http(handler.handle_one_request)
+    handler.finish = _ends_http(handler.finish)
+    for kind in _all_kinds(handler):
+        wrap(kind, handler)
+    if _sees_reads():
+        watch_loops()
+    else:
+        _patch_setup(handler)
+
+
+def _all_kinds(of):
+    """The classes that are derived from this one already."""
+    for kind in of.__subclasses__():
+        yield kind
+        yield from _all_kinds(kind)
+
+
+def _patch_setup(handler):
+    """The first request of a connection waits for a thread, if it is there before the thread."""
+    original = handler.setup
+
+    @functools.wraps(original)
     def setup(self):
-        # Once for each class: what comes here comes with each connection.
-        if self._lull_wrapped is not type(self):
-            _wrap_own(type(self), handler)
-        # The first request of a connection waits for a thread, if it is there before the thread.
         try:
             connection = self.request
             fd = connection.fileno()
@@ -572,20 +613,7 @@ def _patch_http_server(module):
                 self._lull_arrival = _agent.request_waiting(fd, accepted[1])
         except Exception:
             pass
-        return begin_connection(self)
-
-    def __init_subclass__(cls, **kwargs):
-        super(handler, cls).__init_subclass__(**kwargs)
-        wrap(cls, handler)
-
-    # Now, not only in setup(): servers have one of their own, and need not call ours.
-    wrap = careful(_wrap_own)
-    handler.__init_subclass__ = classmethod(__init_subclass__)
-    handler._lull_arrival, handler._lull_request, handler._lull_wrapped = 0, None, None
-    _patch_http_answer(handler)
-    handler.parse_request = parse_request
-    handler.handle_one_request = _ends_http(handler.handle_one_request)
-    handler.finish = _ends_http(handler.finish)
+        return original(self)
     handler.setup = setup
 
 
@@ -890,6 +918,13 @@ def _patch_streams(module):
             watch_loops()
         return original(self, transport)
     module.StreamReaderProtocol.connection_made = connection_made
+    start = module.start_server
+
+    @functools.wraps(start)
+    async def start_server(*args, **kwargs):
+        watch_loops()  # before its first connection
+        return await start(*args, **kwargs)
+    module.start_server = start_server
 
 
 # ---- aiohttp ----

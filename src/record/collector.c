@@ -19,6 +19,7 @@
 #include "record/collector_int.h"
 #include "record/session/locate.h"
 #include "record/session/signals.h"
+#include "record/session/stamps.h"
 
 /*
  * 20 ms: 16 busy threads fill 10 MB meanwhile, a twentieth of the pool; 50 wake-ups a second cost
@@ -456,6 +457,17 @@ static void show_progress(struct lull_collector *c)
 	lull_progress_recording(&c->progress, &state);
 }
 
+/* A server has come whose requests are recorded; its first ones may go without stamps. */
+static void follow_stamps(struct lull_collector *c)
+{
+	_Atomic u32 *wanted = &c->session.control->wants_stamps;
+
+	if (atomic_load_explicit(wanted, memory_order_relaxed) != 1)
+		return;
+	c->stamps_fd = c->stamps_fd < 0 ? lull_stamps_begin() : c->stamps_fd;
+	atomic_store_explicit(wanted, 2, memory_order_relaxed); /* done, or not to be had */
+}
+
 /* One round of everything. */
 static void tick(struct lull_collector *c)
 {
@@ -468,6 +480,7 @@ static void tick(struct lull_collector *c)
 	 * announced.
 	 */
 	lull_feed_agents_scan(c);
+	follow_stamps(c);
 	lull_feed_perf(c, false);
 	lull_feed_agents(c);
 	lull_feed_usage(c);
@@ -555,6 +568,8 @@ static void release(struct lull_collector *c)
 		close(c->socket_fd);
 	if (c->signal_fd >= 0)
 		close(c->signal_fd);
+	if (c->stamps_fd >= 0)
+		close(c->stamps_fd);
 	if (c->session.control) {
 		atomic_store(&c->session.control->record, 0);
 		atomic_store(&c->session.control->is_over, 1);
@@ -629,6 +644,7 @@ int lull_collector_run(const struct lull_collector_options *o, char **argv,
 		.argv = argv,
 		.socket_fd = -1,
 		.signal_fd = -1,
+		.stamps_fd = -1,
 		.witness.fd = -1,
 	};
 	int rc;

@@ -39,6 +39,7 @@ struct lull_collector {
 	char attach_root[32]; /* where programs that we attach to see their files, "" as we do */
 	int socket_fd;
 	int signal_fd;
+	int stamps_fd; /* has the kernel stamp packets, -1 while no server wants that */
 	struct lull_witness witness;
 	u32 sample_hz;		/* CPU samples a second by perf; 0 takes none */
 	u64 sample_cost_ns;	/* of each, 0 if it was not measured */

@@ -162,6 +162,7 @@ struct lull_control {
 	char ranks[256];	/* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
 	_Atomic u32 n_refused; /* processes in which an agent found no room for its image */
+	_Atomic u32 wants_stamps; /* 1: a server's requests come over the network; 2: seen */
 	/*
 	 * A capture range begins a recording before the recorder has its file. Should the
 	 * recorder die in between, this is where the report goes, and which recording was the last

@@ -435,6 +435,185 @@ with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(
 """
 
 
+# Whether the kernel stamps data that come in while somebody wants that: is_stamped() of a program.
+STAMPS = """
+import socket
+def is_stamped():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        taken, _ = server.accept()
+        with taken:
+            client.sendall(b"x")
+            taken.recvmsg(1, 0, socket.MSG_PEEK)
+            taken.setsockopt(socket.SOL_SOCKET, 37, 1 << 4)  # SO_TIMESTAMPING
+            return bool(taken.recvmsg(1, 512, socket.MSG_PEEK)[1])
+
+def when_stamped():
+    while "LULL_SESSION" in os.environ and not is_stamped():
+        time.sleep(0.001)
+"""
+KERNEL_STAMPS = STAMPS + """
+import sys, time
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+    one.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+    for i in range(100):
+        if is_stamped():
+            sys.exit(0)
+        time.sleep(0.01)
+sys.exit(1)
+"""
+
+
+class Arrival(Case):
+    """A request begins when its first data came, wherever the server was then, to less than a tick of the kernel."""
+
+    def setUp(self):
+        super().setUp()
+        if runner.run([PYTHON, "-c", KERNEL_STAMPS]).returncode:
+            runner.skip("the kernel does not stamp what comes in")
+
+    def check(self, script, n, *options):
+        """Each request begins between its marks `before` and `after`, which are made around sending its head."""
+        _, report = self.record(STAMPS + textwrap.dedent(script), *options)
+        marks = {row["name"]: row["at"] for row in self.rows(
+            report, "SELECT m.start_ns AS at, l.name AS name FROM mark m JOIN label l ON l.id = m.label")}
+        rows = self.requests(report)
+        self.assertEqual(len(rows), n)
+        for row in rows:
+            path = row["Name"].split()[1]
+            self.assertLessEqual(marks["before " + path], int(row["Start (ns)"]), row)
+            self.assertLessEqual(int(row["Start (ns)"]), marks["after " + path], row)
+            # What it waited for is in it, and its parts are all of it.
+            self.assertEqual(sum(int(row[part + " (ns)"]) for part in PARTS), int(row["Latency (ns)"]), row)
+
+    SENDER = """
+        import lull
+        def send(connection, path, data):
+            lull.mark("before " + path)
+            connection.sendall(data)
+            lull.mark("after " + path)
+        """
+
+    def test_before_its_connection_is_accepted(self):
+        self.check(textwrap.dedent(self.SENDER) + textwrap.dedent("""
+            import http.server
+            class Handler(http.server.BaseHTTPRequestHandler):
+                def log_message(self, *args): pass
+                def do_GET(self):
+                    self.send_response(200)
+                    self.end_headers()
+            sent = threading.Semaphore(0)
+            class Server(http.server.ThreadingHTTPServer):
+                def get_request(self):
+                    sent.acquire()
+                    return super().get_request()
+            server = Server(("127.0.0.1", 0), Handler)
+            when_stamped()
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            for path in "/a", "/b":
+                with socket.create_connection(server.server_address) as s:
+                    send(s, path, b"GET %s HTTP/1.0\\r\\n\\r\\n" % path.encode())
+                    sent.release()
+                    while s.recv(1000): pass
+            server.shutdown()
+            """), 2)
+
+    def test_on_a_connection_that_stays_open(self):
+        """The body of a request comes later, and so does the next request; the loop is busy meanwhile."""
+        if runner.run([PYTHON, "-c", "import aiohttp"]).returncode:
+            runner.skip("Python has no aiohttp")
+        self.check(textwrap.dedent(self.SENDER) + textwrap.dedent("""
+            import asyncio
+            from aiohttp import web
+            done, go, has_head = threading.Event(), threading.Event(), threading.Event()
+            async def take(request):
+                has_head.set()
+                await request.read()
+                asyncio.get_running_loop().call_later(0.002, lambda: (done.set(), go.wait(), go.clear()))
+                return web.Response(text="ok")
+            def client(port, loop, stop):
+                with socket.create_connection(("127.0.0.1", port)) as s:
+                    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    for path in "/a", "/b", "/c":
+                        head = "POST %s HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 2\\r\\n\\r\\n" % path
+                        send(s, path, head.encode())
+                        if path != "/a":
+                            go.set()  # the loop goes on, which the last request blocks
+                        has_head.wait()
+                        has_head.clear()
+                        s.sendall(b"x")
+                        time.sleep(0.003)
+                        s.sendall(b"y")
+                        s.recv(10000)
+                        done.wait()
+                        done.clear()
+                    go.set()
+                loop.call_soon_threadsafe(stop.set)
+            async def main():
+                app = web.Application()
+                app.router.add_post("/{name}", take)
+                runner = web.AppRunner(app)
+                await runner.setup()
+                site = web.TCPSite(runner, "127.0.0.1", 0)
+                await site.start()
+                when_stamped()
+                stop, loop = asyncio.Event(), asyncio.get_running_loop()
+                port = site._server.sockets[0].getsockname()[1]
+                threading.Thread(target=client, args=(port, loop, stop)).start()
+                await stop.wait()
+                await runner.cleanup()
+            asyncio.run(main())
+            """), 3)
+
+    def test_a_request_that_the_program_marks(self):
+        self.check(textwrap.dedent(self.SENDER) + textwrap.dedent("""
+            import asyncio
+            sent = threading.Event()
+            async def answer(reader, writer):
+                await reader.readline()
+                with lull.request("GET /a"):
+                    writer.write(b"x")
+                    writer.close()
+            def client(port):
+                with socket.create_connection(("127.0.0.1", port)) as s:
+                    send(s, "/a", b"a\\n")
+                    sent.set()
+                    while s.recv(1000): pass
+            async def main():
+                server = await asyncio.start_server(answer, "127.0.0.1", 0)
+                when_stamped()
+                loop = asyncio.get_running_loop()
+                asked = loop.run_in_executor(None, client, server.sockets[0].getsockname()[1])
+                sent.wait()  # the loop accepts later
+                await asked
+                server.close()
+            asyncio.run(main())
+            """), 1)
+
+    def test_options_of_a_socket_stay_what_they_were(self):
+        self.record(STAMPS + textwrap.dedent("""
+            import http.server
+            ours = socket.SOL_SOCKET, 37  # SO_TIMESTAMPING
+            class Handler(http.server.BaseHTTPRequestHandler):
+                def log_message(self, *args): pass
+                def do_GET(self):
+                    print(self.connection.getsockopt(*ours), self.connection.getsockopt(socket.SOL_SOCKET, 35))
+                    self.send_response(200)
+                    self.end_headers()
+            class Server(http.server.ThreadingHTTPServer):
+                def get_request(self):
+                    connection, addr = super().get_request()
+                    for option, value in wanted.items():
+                        connection.setsockopt(socket.SOL_SOCKET, option, value)
+                    return connection, addr
+            server = Server(("127.0.0.1", 0), Handler)
+            when_stamped()
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            for wanted in {}, {37: 1 << 4 | 1 << 3}, {35: 1}:
+                print(ask(server.server_port, "/"))
+            server.shutdown()
+            """))
+
+
 class Latency(Case):
     """What is said of a request against what the program and its client measured."""
 

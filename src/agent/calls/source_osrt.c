@@ -118,6 +118,26 @@ enum {
 #undef OSCALL
 };
 
+/* A call that may read from a connection begins. Only what `ix` needs is compiled. */
+static inline void note_reading(u32 ix, const struct lull_oscall *call, i64 fd)
+{
+	switch (ix) {
+	case AT_read:
+	case AT_readv:
+	case AT___read_chk:
+	case AT_recv:
+	case AT_recvfrom:
+	case AT_recvmsg:
+	case AT___recv_chk:
+	case AT___recvfrom_chk:
+		if (lull_came_has_any())
+			lull_came_reads(call->t, fd);
+		return;
+	default:
+		return;
+	}
+}
+
 /*
  * What a call tells about sockets; true if it is recorded however short it is, because requests are
  * taken from it where nobody says more. Only what `ix` needs is compiled.
@@ -156,7 +176,7 @@ static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_
 	case AT_sendto:
 	case AT_sendmsg:
 	case AT_sendmmsg:
-		return lull_came_has_any() && lull_came_is_connection(e->arg);
+		return lull_came_has_any() && lull_came_sent(e->arg);
 	case AT_close:
 		return lull_came_has_any() && lull_came_closed(e->arg, call->start);
 	default:
@@ -173,10 +193,11 @@ static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_
 		struct lull_oscall call;                                                      \
 		u64 dur_ticks;                                                                \
 		bool is_needed;                                                               \
-		type r;                                                                       \
+		type r = (type)0;                                                             \
                                                                                               \
 		if (!lull_oscall_begin(&call, nest))                                          \
 			return lull_real.name args;                                           \
+		note_reading(ix, &call, (i64)(worth));                                        \
 		r = lull_real.name args;                                                      \
 		dur_ticks = lull_oscall_end(&call, nest);                                     \
 		is_needed = note_sockets(                                                     \

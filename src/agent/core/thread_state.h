@@ -89,6 +89,7 @@ struct lull_torch_state {
 struct lull_came_state {
 	u64 woke;  /* when a wait for some last found one ready, 0 = never */
 	u64 slept; /* when the last wait ended for which the thread had nothing else to do */
+	i64 empty_fd; /* a descriptor that had no data when the thread began to read from it */
 };
 
 /* request */

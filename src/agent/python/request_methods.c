@@ -72,31 +72,19 @@ static u64 arrival_of(const struct wait *wait, u64 moment)
 	return ticks && now - ticks < moment ? now - ticks : moment;
 }
 
-py_object *lull_py_request_arrival(py_object *self, py_object *fd)
-{
-	u64 moment = lull_time();
-	int saved = errno;
-
-	(void)self;
-	if (lull_has_recording()) {
-		struct wait wait = waited((int)lull_py_number(fd));
-
-		moment = arrival_of(&wait, moment);
-	}
-	errno = saved;
-	return lull_py.PyLong_FromUnsignedLongLong(moment);
-}
-
 /* What the loop knows holds only if the kernel agrees: we may not see all calls of the loop. */
 static u64 came_before(int fd, u64 moment)
 {
-	struct wait wait = waited(fd);
-	bool is_settled;
-	u64 came = lull_came_at(fd, &is_settled);
+	enum lull_came_sure sure;
+	u64 came = lull_came_at(fd, &sure);
+	struct wait wait;
 
+	if (came && came < moment && sure == LULL_CAME_EXACT)
+		return lull_came_settle(fd, came, came);
+	wait = waited(fd);
 	if (!came || came >= moment || moment - came > ticks_of(wait.most_ns))
 		return arrival_of(&wait, moment);
-	if (is_settled)
+	if (sure == LULL_CAME_SETTLED)
 		return came;
 	/* The kernel's ticks are coarse, and would tell another moment of the next request. */
 	return lull_came_settle(fd, came, arrival_of(&wait, came));
@@ -115,15 +103,41 @@ py_object *lull_py_request_came(py_object *self, py_object *fd)
 	return lull_py.PyLong_FromUnsignedLongLong(moment);
 }
 
+/* A server that reads no further while it answers: what it knows of a connection is of this request. */
+py_object *lull_py_request_arrival(py_object *self, py_object *fd)
+{
+	u64 moment = lull_time(), came;
+	int saved = errno, number = (int)lull_py_number(fd);
+	enum lull_came_sure sure;
+
+	(void)self;
+	if (lull_has_recording()) {
+		came = lull_came_at(number, &sure);
+		if (came && came < moment && sure == LULL_CAME_EXACT) {
+			moment = lull_came_settle(number, came, came);
+		} else {
+			struct wait wait = waited(number);
+			bool is_new = came && came < moment && sure == LULL_CAME_UNSURE;
+
+			moment = arrival_of(&wait, is_new ? came : moment);
+			if (is_new)
+				lull_came_settle(number, came, moment);
+		}
+	}
+	errno = saved;
+	return lull_py.PyLong_FromUnsignedLongLong(moment);
+}
+
 /* When the data came that a request which begins now is made of, or 0. */
 py_object *lull_py_request_took(py_object *self, py_object *fd)
 {
 	const struct lull_thread *t = lull_recording();
 	int saved = errno, number = (int)lull_py_number(fd);
-	u64 moment = t ? lull_came_take(t, number) : 0;
+	enum lull_came_sure sure = LULL_CAME_UNSURE;
+	u64 moment = t ? lull_came_take(t, number, &sure) : 0;
 
 	(void)self;
-	if (moment) {
+	if (moment && sure != LULL_CAME_EXACT) {
 		struct wait wait = waited(number);
 
 		moment = arrival_of(&wait, moment);
