@@ -261,11 +261,8 @@ class serve:
 
 def token(request=None):
     """A token of the answer to this request is ready (default: the one this code works for)."""
-    if request is None:
-        requests = sys.modules.get("_lull_requests") if _agent else None
-        request = None if requests is None else requests._current.get()
-    if request is not None:
-        request.token()
+    if _agent:
+        _agent.request_token(request)
 
 
 class profile:

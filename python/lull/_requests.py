@@ -15,7 +15,6 @@ import contextvars
 import functools
 import re
 import sys
-import threading
 import weakref
 
 # Kinds of marks, as in src/wire/request_mark.h.
@@ -58,14 +57,6 @@ def _beside(name):
     return sys.modules["_lull" + name]
 
 
-class _Thread(threading.local):
-    """What the agent was told last."""
-    request = None
-
-
-_thread = _Thread()
-
-
 class Request:
     """A request that arrived and may have ended."""
     __slots__ = ("id", "name", "status", "is_open", "n_parts")
@@ -95,8 +86,8 @@ class Request:
             self.is_open = False
             try:
                 how = str(how or self.status)
-                if _thread.request is self:
-                    _thread.request = None
+                if _agent.request_told() is self:
+                    _agent.request_set_told(None)
                     _agent.request_end(self.id, how)
                 else:
                     _agent.request_mark(ENDED, self.id, how)
@@ -173,44 +164,25 @@ def current():
 
 
 def work(request):
-    """This thread works for this request from now on, or for none.
-
-    Called for each callback of an event loop, so it is not `careful` but has the same in it.
-    """
-    if request is not None and not request.is_open:
-        request = None
-    thread = _thread
-    if thread.request is request:
-        return
-    thread.request = request
-    try:
-        if request is None:
-            _agent.request_work()
-        elif type(request) is Batch:
-            requests = request.all_open()
-            _agent.request_work(requests[0].name, *(r.id for r in requests))
-        else:
-            _agent.request_work(request.name, request.id)
-    except Exception:
-        pass
+    """This thread works for this request from now on, or for none; begin() has the agent's in place of it."""
 
 
 def tell(batch):
     """This batch changed, and the thread works for it."""
-    _thread.request = _thread  # differs from every request
+    _agent.request_set_told(_agent)  # differs from every request
     work(batch)
 
 
 @careful
 def serve(requests):
     """This thread works for all of these; what it worked for before."""
-    before = _thread.request
+    before = _agent.request_told()
     requests = [one for r in requests for one in (r.all_open() if type(r) is Batch else [r] if r.is_open else ())]
     taken = _current.get()
     if type(taken) is Batch:  # what it took from queues; but here the program says it itself
         taken.clear()
     if requests:
-        _thread.request = requests  # differs from every request
+        _agent.request_set_told(requests)  # differs from every request
         _agent.request_work(requests[0].name, *(r.id for r in requests))
     else:
         work(None)
@@ -277,7 +249,7 @@ def begin_request(name, trace="", moment=0):
     try:
         request = Request(name, trace, moment or 0)
         _current.set(request)
-        _thread.request = request
+        _agent.request_set_told(request)
         _agent.request_work(request.name, request.id)
         return request
     except Exception:
@@ -321,7 +293,7 @@ class _Steps:
     def __await__(self):
         step, value = self.coroutine.send, None
         while True:
-            before = _thread.request
+            before = _agent.request_told()
             work(self.request)
             try:
                 given = step(value)
@@ -347,7 +319,7 @@ class _Bound:
         self.request = request
 
     def __call__(self, *args, **kwargs):
-        before, token = _thread.request, _current.set(self.request)
+        before, token = _agent.request_told(), _current.set(self.request)
         work(self.request)
         try:
             return self.function(*args, **kwargs)
@@ -357,29 +329,9 @@ class _Bound:
 
 
 def _patch_events(module):
-    original = module.Handle._run
-
-    current_of, thread, tell_agent = _current, _thread, _agent.request_work
-
-    @functools.wraps(original)
-    def _run(self):
-        request = self._context.get(current_of)
-        if request is not None:
-            if type(request) is Request and request.is_open:  # as work(), which is called for all others
-                thread.request = request
-                try:
-                    tell_agent(request.name, request.id)
-                except Exception:
-                    pass
-            else:
-                work(request)
-        try:
-            return original(self)
-        finally:
-            if thread.request is not None:
-                thread.request = None
-                tell_agent()
-    module.Handle._run = _run
+    run = _agent.request_handles(module.Handle)
+    if run is not None:
+        module.Handle._run = run
 
 
 def _patch_pool(module):
@@ -422,7 +374,6 @@ def _patch_anyio(module):
 
 _accepted = {}  # by descriptor: a connection, and when a server took it
 _unclosed = {}  # by the id of a connection: the request whose answer ends when it is closed
-_closing = {}  # the methods of servers that close connections, as we know them
 
 
 def _sees_reads():
@@ -433,17 +384,17 @@ def _sees_reads():
 def _patch_socketserver(module):
     if not _sees_reads():
         _patch_accept(module.TCPServer)
-    original = module.TCPServer.close_request
+    original = module.TCPServer.shutdown_request
 
     @functools.wraps(original)
-    def close_request(self, request):
-        # shutdown_request() has shut the connection down, and calls this.
+    def shutdown_request(self, request):
+        # Before: the client may go on while our thread waits for a CPU.
         ended = _unclosed.pop(id(request), None) if _unclosed else None
         if ended is not None:
             end_request(ended)
         return original(self, request)
-    module.TCPServer.close_request = _closing["close_request"] = close_request
-    _closing["shutdown_request"] = module.TCPServer.shutdown_request
+    shutdown_request._is_lull = True
+    module.TCPServer.shutdown_request = shutdown_request
 
 
 def _patch_accept(server):
@@ -474,12 +425,9 @@ def _is_endless(handler):
 
 def _closes_later(handler):
     """Whether the client learns from the end of the connection that the answer is whole, and we learn of that."""
-    if not getattr(handler, "close_connection", False) or not _closing:
+    closer = getattr(type(handler.server), "shutdown_request", None)
+    if not getattr(handler, "close_connection", False) or not getattr(closer, "_is_lull", False):
         return False
-    server = type(handler.server)
-    for name, method in _closing.items():
-        if getattr(server, name, None) is not method:
-            return False
     _unclosed[id(handler.request)] = handler._lull_request
     return True
 
@@ -1066,8 +1014,9 @@ PATCHES = {
 
 def begin(agent, patches):
     """Add what is wrapped here to the modules that _hooks.py waits for."""
-    global _agent
-    _agent = agent
+    global _agent, work
+    _agent, work = agent, agent.request_work_for
+    agent.request_turns(Request, Batch, _current)
 
     def watched(function):
         def apply(module):

@@ -13,10 +13,7 @@ import sys
 
 _requests = sys.modules["_lull_requests"]
 _current, Batch = _requests._current, _requests.Batch
-
-# Items of a queue that are known; those of a queue that is emptied by other means are forgotten.
-MAX_KNOWN = 10000
-
+_tag, _untag = _requests._agent.request_tag, _requests._agent.request_untag
 
 def _holders():
     """The requests that this code works for."""
@@ -28,50 +25,28 @@ def _holders():
     return [holder] if holder.is_open else []
 
 
-# What follows runs for each item, so it is not `careful` but has the same in it.
-
-
-def _tag(queue, item):
-    try:
-        holders, of = _holders(), queue.__dict__
-        tags = of.get("_lull_tags")
-        if tags is None:
-            if not holders:
-                return
-            tags = of["_lull_tags"] = {}
-        elif len(tags) > MAX_KNOWN:
-            tags.clear()
-        # The same object may wait in it twice, so each has a list.
-        waiting = tags.get(id(item))
-        if waiting is None:
-            tags[id(item)] = [holders]
-        else:
-            waiting.append(holders)
-    except Exception:
-        pass
-
-
-def _pop(queue, item, at):
-    tags = queue.__dict__.get("_lull_tags")
-    waiting = tags.get(id(item)) if tags else None
-    if not waiting:
-        return []
-    found = waiting.pop(at)
-    if not waiting:
-        del tags[id(item)]
-    return found
-
-
 @_requests.careful
-def _untag(queue, item):
-    _pop(queue, item, -1)
+def _take_back(queue, item):
+    """It could not be put in."""
+    tags = queue._lull_tags
+    waiting = tags.get(id(item)) if tags else None
+    if waiting:
+        waiting.pop()
+        if not waiting:
+            del tags[id(item)]
+
+
+# What follows runs for each item, so it is not `careful` but has the same in it.
 
 
 def _take(queue, item):
     """Whoever has a request of its own only reads what others did for it."""
     try:
-        requests, holder = _pop(queue, item, 0), _current.get()
+        requests, holder = _untag(queue, item), _current.get()
         if type(holder) is Batch:
+            if not requests:
+                _requests.work(holder)
+                return
             holder.add(requests)
         elif requests and (holder is None or not holder.is_open):
             holder = Batch(requests, _task())
@@ -118,7 +93,7 @@ def patch_queue(module):
         try:
             return put(self, item, *args, **kwargs)
         except BaseException:
-            _untag(self, item)
+            _take_back(self, item)
             raise
 
     @functools.wraps(get)
@@ -133,6 +108,7 @@ def patch_queue(module):
         _take(self, item)
         return item
     module.Queue.put, module.Queue.get = put_, get_
+    module.Queue._lull_tags = None  # those that have some have their own
 
 
 def patch_asyncio(module):
@@ -144,7 +120,7 @@ def patch_asyncio(module):
         try:
             return put(self, item)
         except BaseException:
-            _untag(self, item)
+            _take_back(self, item)
             raise
 
     @functools.wraps(take)
@@ -155,10 +131,11 @@ def patch_asyncio(module):
 
     @functools.wraps(get)
     async def get_(self):
-        if self.empty():
+        if type(_current.get()) is Batch and self.empty():
             _wait(True)
         return await get(self)
     module.Queue.put_nowait, module.Queue.get_nowait, module.Queue.get = put_nowait, get_nowait, get_
+    module.Queue._lull_tags = None
 
 
 def patch_futures(module):

@@ -33,11 +33,19 @@ static void copy_words(void *to, u64 from_addr, u32 n_bytes)
 		dst[i] = src[i];
 }
 
-u32 lull_stack_copy(void *to, u64 from_addr, u32 n_bytes)
+/* Whether the word lies in the page of a variable of a function that runs: that is there. */
+static bool is_beside(u64 addr, u64 own_addr)
+{
+	return addr / PAGE_BYTES == own_addr / PAGE_BYTES &&
+	       (addr + sizeof(word) - 1) / PAGE_BYTES == own_addr / PAGE_BYTES;
+}
+
+static u32 copy(void *to, u64 from_addr, u32 n_bytes, u64 own_addr)
 {
 	u32 n = 0;
 
-	while (!is_refused && n < n_bytes && is_readable(from_addr + n)) {
+	while (!is_refused && n < n_bytes &&
+	       (is_beside(from_addr + n, own_addr) || is_readable(from_addr + n))) {
 		u32 in_page = PAGE_BYTES - (u32)((from_addr + n) % PAGE_BYTES);
 		u32 piece = in_page < n_bytes - n ? in_page : n_bytes - n;
 
@@ -49,6 +57,11 @@ u32 lull_stack_copy(void *to, u64 from_addr, u32 n_bytes)
 		n += piece;
 	}
 	return n;
+}
+
+u32 lull_stack_copy(void *to, u64 from_addr, u32 n_bytes)
+{
+	return copy(to, from_addr, n_bytes, (u64)&n_bytes);
 }
 
 void lull_stack_refuse(void)
@@ -70,7 +83,7 @@ void lull_stack_emit(struct lull_thread *t, const struct lull_event *e,
 		return;
 	if (room) {
 		s->regs = *regs;
-		s->head.a = lull_stack_copy(s + 1, regs->sp, room);
+		s->head.a = copy(s + 1, regs->sp, room, (u64)&own);
 		before += s->head.a;
 		s->head.size_bytes = (u16)before;
 	}

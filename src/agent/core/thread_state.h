@@ -87,8 +87,8 @@ struct lull_torch_state {
 
 /* came: what the thread knows of descriptors (came.h). */
 struct lull_came_state {
-	u64 woke;  /* when a wait for some last found one ready, 0 = never */
-	u64 slept; /* when the last wait ended for which the thread had nothing else to do */
+	u64 woke;     /* when a wait for some last found one ready, 0 = never */
+	u64 slept;    /* when the last wait ended for which the thread had nothing else to do */
 	i64 empty_fd; /* a descriptor that had no data when the thread began to read from it */
 };
 

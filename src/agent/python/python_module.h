@@ -37,13 +37,38 @@ struct py_module {
 #define PYTHON_API 1013
 
 /* What is used of Python. */
-#define PYTHON_FUNCTIONS(F)                                               \
-	F(py_object *, PyModule_Create2, (struct py_module *, int))       \
-	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))    \
-	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))   \
-	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long)) \
-	F(void, PyErr_Clear, (void))                                      \
-	F(void, Py_IncRef, (py_object *))
+#define PYTHON_FUNCTIONS(F)                                                         \
+	F(py_object *, PyModule_Create2, (struct py_module *, int))                 \
+	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))              \
+	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))             \
+	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long))           \
+	F(void, PyErr_Clear, (void))                                                \
+	F(void, PyErr_Fetch, (py_object **, py_object **, py_object **))            \
+	F(void, PyErr_Restore, (py_object *, py_object *, py_object *))             \
+	F(void, Py_IncRef, (py_object *))                                           \
+	F(void, Py_DecRef, (py_object *))                                           \
+	F(py_object *, PyObject_Type, (py_object *))                                \
+	F(py_object *, PyObject_GetAttr, (py_object *, py_object *))                \
+	F(int, PyObject_SetAttr, (py_object *, py_object *, py_object *))           \
+	F(int, PyObject_IsTrue, (py_object *))                                      \
+	F(py_object *, PyObject_CallFunctionObjArgs, (py_object *, ...))            \
+	F(py_object *, PyObject_CallMethodObjArgs, (py_object *, py_object *, ...)) \
+	F(py_object *, PyDescr_NewMethod, (py_object *, const struct py_method *))  \
+	F(py_object *, PyUnicode_InternFromString, (const char *))                  \
+	F(int, PyContextVar_Get, (py_object *, py_object *, py_object **))          \
+	F(py_object *, PyThreadState_GetDict, (void))                               \
+	F(py_object *, PyDict_New, (void))                                          \
+	F(py_object *, PyDict_GetItem, (py_object *, py_object *))                  \
+	F(int, PyDict_SetItem, (py_object *, py_object *, py_object *))             \
+	F(int, PyDict_DelItem, (py_object *, py_object *))                          \
+	F(i64, PyDict_Size, (py_object *))                                          \
+	F(void, PyDict_Clear, (py_object *))                                        \
+	F(py_object *, PyList_New, (i64))                                           \
+	F(i64, PyList_Size, (py_object *))                                          \
+	F(py_object *, PyList_GetItem, (py_object *, i64))                          \
+	F(int, PyList_Append, (py_object *, py_object *))                           \
+	F(int, PyList_SetSlice, (py_object *, i64, i64, py_object *))               \
+	F(py_object *, PyLong_FromVoidPtr, (void *))
 
 #define AS_SLOT(type, name, params) type(*name) params;
 struct lull_py {
@@ -117,5 +142,27 @@ py_object *lull_py_request_work(py_object *self, py_object *const *args, i64 n_a
 
 /* request_trouble(): some server could not be hooked. */
 py_object *lull_py_request_trouble(py_object *self, py_object *unused);
+
+/* ---- methods of request_turn.c ---- */
+
+/* request_turns(Request, Batch, current): the types and the context variable of the package. */
+py_object *lull_py_request_turns(py_object *self, py_object *const *args, i64 n_args);
+
+/* request_work_for(request): this thread works for it, a request, a batch or None. */
+py_object *lull_py_request_work_for(py_object *self, py_object *request);
+
+/* What the thread was told of last, and to take this for it. */
+py_object *lull_py_request_told(py_object *self, py_object *unused);
+py_object *lull_py_request_set_told(py_object *self, py_object *request);
+
+/* request_token(request): a token for it, or None: for the present one. */
+py_object *lull_py_request_token(py_object *self, py_object *request);
+
+/* request_handles(Handle): what asyncio is to have in place of Handle._run, or None. */
+py_object *lull_py_request_handles(py_object *self, py_object *handle);
+
+/* request_tag(queue, item), request_untag(queue, item): who put it there, as a list, or None. */
+py_object *lull_py_request_tag(py_object *self, py_object *const *args, i64 n_args);
+py_object *lull_py_request_untag(py_object *self, py_object *const *args, i64 n_args);
 
 #endif

@@ -417,6 +417,14 @@ static const struct py_method methods[] = {
 	{ "request_end", (void *)lull_py_request_end, WITH_ARGS, "it ends on its own thread" },
 	{ "request_work", (void *)lull_py_request_work, WITH_ARGS, "what this thread works for" },
 	{ "request_trouble", (void *)lull_py_request_trouble, WITHOUT_ARGS, "not hooked" },
+	{ "request_turns", (void *)lull_py_request_turns, WITH_ARGS, "what requests are" },
+	{ "request_work_for", (void *)lull_py_request_work_for, WITH_ONE, "turn to it" },
+	{ "request_told", (void *)lull_py_request_told, WITHOUT_ARGS, "what it works for" },
+	{ "request_set_told", (void *)lull_py_request_set_told, WITH_ONE, "the same" },
+	{ "request_token", (void *)lull_py_request_token, WITH_ONE, "a token is ready" },
+	{ "request_handles", (void *)lull_py_request_handles, WITH_ONE, "for callbacks" },
+	{ "request_tag", (void *)lull_py_request_tag, WITH_ARGS, "put into a queue" },
+	{ "request_untag", (void *)lull_py_request_untag, WITH_ARGS, "taken from a queue" },
 	{ NULL, NULL, 0, NULL },
 };
 
