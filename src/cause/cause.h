@@ -146,6 +146,7 @@ struct lull_cause {
 	enum lull_places places;
 	bool is_default;    /* takes what no other cause of its kind takes: one of each kind */
 	bool is_ceiling;    /* the prediction is the best that can come of it */
+	bool moves;	    /* its fix has the work done elsewhere, at a speed that nobody saw */
 	bool is_pause;	    /* the device's own: it counts as busy, and is no answer */
 	bool names_unit;    /* where no place is known, the kernel is the place */
 	bool owns_copies;   /* data copied to the host just before is copied for it */

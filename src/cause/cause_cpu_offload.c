@@ -67,6 +67,7 @@ const struct lull_cause lull_cause_cpu_offload = {
 	.nowhere = "on the CPU between CUDA calls",
 	.family = LULL_FAMILY_HOST,
 	.is_ceiling = true,
+	.moves = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST,
 	.claims_at = LULL_AT(GAP),
 	.claim = claim,

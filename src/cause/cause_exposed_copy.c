@@ -5,6 +5,7 @@
  * Not it:  pageable memory (pageable-copy); a copy of less than 1 MiB to the host that somebody
  *          waits for (host-sync); a copy under a kernel.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,11 +33,23 @@ static bool moves_aside(const struct lull_units *units, const struct lull_unit *
 }
 
 /* Copies to a stream of their own for each direction; who used them ran one step later. */
+/* What a copy between host and device takes if nothing is copied the other way. */
+static f64 alone_ns(const struct lull_what_if *w, u32 op)
+{
+	const struct lull_units *units = &w->replay->subject->units;
+	const struct lull_copy *copy = lull_units_copy(units, &units->at[w->ops[op].unit]);
+
+	if (copy->direction != LULL_COPY_IN && copy->direction != LULL_COPY_OUT)
+		return 0;
+	return fmin((f64)copy->size_bytes / w->replay->link[copy->direction] * 1e9,
+		    w->ops[op].dur_ns);
+}
+
 static void apply(struct lull_what_if *w)
 {
 	const struct lull_units *units = &w->replay->subject->units;
 	bool *computes = lull_alloc(units->lanes.n + 1, sizeof(*computes));
-	f64 copy_ns = 0, compute_ns = 0, slower;
+	f64 copy_ns = 0, compute_ns = 0, both_ns = 0, slower;
 
 	for (u32 i = 0; i < w->n_ops; i++) {
 		const struct lull_unit *unit = &units->at[w->ops[i].unit];
@@ -51,10 +64,12 @@ static void apply(struct lull_what_if *w)
 			continue;
 		}
 		copy_ns += w->ops[i].dur_ns;
+		both_ns += alone_ns(w, i);
 		w->ops[i].stream =
 			(u16)(units->lanes.n + lull_units_copy(units, unit)->direction % 4);
 		w->ops[i].after = LULL_NONE;
 	}
+	w->floor_ns = both_ns / w->replay->n_rounds / LULL_T(duplex);
 	slower = compute_ns > copy_ns ? LULL_T(beside_copy) * copy_ns / compute_ns
 		 : copy_ns > 0	      ? LULL_T(beside_copy)
 				      : 0;
@@ -125,7 +140,8 @@ const struct lull_cause lull_cause_exposed_copy = {
 	       "stream it can overlap the kernels of the previous batch. Time counts in which "
 	       "only a copy runs, also one of at least 1 MiB to pinned memory that the host waits "
 	       "for. The prediction moves copies to one stream per direction and "
-	       "makes kernels up to 8 % slower while copies run, as measured.",
+	       "makes kernels up to 8 % slower while copies run, as measured. Both directions "
+	       "together move 1.4 times as much as one alone.",
 	.fix = "copy the next batch on a second stream while this one computes, and let the "
 	       "first stream wait for it with an event",
 	.assumes = "the data of the next step is ready one step earlier",

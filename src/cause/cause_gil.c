@@ -131,6 +131,7 @@ const struct lull_cause lull_cause_gil = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.nowhere = "waits between CUDA calls",
 	.family = LULL_FAMILY_HOST,
+	.moves = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_GIL,
 	.claims_at = LULL_AT(GAP),
 	.claim = claim,

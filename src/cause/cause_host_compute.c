@@ -94,6 +94,7 @@ const struct lull_cause lull_cause_host_compute = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_HOST,
 	.is_ceiling = true,
+	.moves = true,
 	.is_captured = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claims_at = LULL_AT(GAP),

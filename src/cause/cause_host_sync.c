@@ -91,8 +91,11 @@ static void apply(struct lull_what_if *w)
 
 		lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->sync_ns);
 		if ((n->kind == LULL_KIND_OF_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
-		    is_awaited_out(w, n))
+		    is_awaited_out(w, n)) {
+			/* So does the way to the call. */
+			lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, LULL_T(value_ns));
 			lull_what_if_remove(w, i);
+		}
 		if (n->loop > 1 && n->loop % keep && !has_real_work(w->ops, n)) {
 			lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->gap_ns);
 			lull_what_if_remove(w, i);
@@ -165,7 +168,8 @@ const struct lull_cause lull_cause_host_sync = {
 	       "such copies that run alone on the device (to pinned memory if they are smaller "
 	       "than 1 MiB), and the launch latency after a wait "
 	       "until the next work. The prediction removes waits and the copies that are waited "
-	       "for. Work of the CPU on tensors that were copied so goes, too. A loop of at least "
+	       "for, with up to 10 us on the way to each. Work of the CPU on tensors that were "
+	       "copied so goes, too. A loop of at least "
 	       "8 iterations that waits in each is predicted as one batched operator.",
 	.fix = "keep the value on the device; read it later or every N steps; copy it to pinned "
 	       "memory with cudaMemcpyAsync() and read it a step later",

@@ -315,6 +315,7 @@ const struct lull_cause lull_cause_input_pipeline = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_DATA,
 	.is_ceiling = true,
+	.moves = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claims_at = LULL_AT(GAP),
 	.claim = claim,

@@ -97,6 +97,7 @@ const struct lull_cause lull_cause_lock_wait = {
 	.nowhere = "a wait for another thread between CUDA calls",
 	.family = LULL_FAMILY_HOST,
 	.is_ceiling = true,
+	.moves = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST | LULL_NEED_OS,
 	.claims_at = LULL_AT(GAP),
 	.claim = claim,

@@ -43,6 +43,7 @@ const struct lull_cause lull_cause_network_read = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_DATA,
 	.is_ceiling = true,
+	.moves = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST | LULL_NEED_OS,
 	.claims_at = LULL_AT(GAP),
 	.claim = claim,

@@ -59,6 +59,7 @@ const struct lull_cause lull_cause_storage_write = {
 	.family = LULL_FAMILY_DATA,
 	.owns_copies = true,
 	.is_ceiling = true,
+	.moves = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST,
 	.claims_at = LULL_AT(COPY) | LULL_AT(CALL) | LULL_AT(GAP),
 	.claim = claim,

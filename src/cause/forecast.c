@@ -25,9 +25,27 @@ static f64 hold(const struct lull_why *why, const struct lull_what_if *w, f64 st
 {
 	f64 free_ns = why->replay.free_ns;
 	f64 kernels_ns = why->compute_share * why->step_ns - lull_what_if_fewer_ns(w);
-	f64 least_ns = fmax(kernels_ns, free_ns - lull_what_if_removed_ns(w));
+	/* What recording cost a host that waited anyway counts where it no longer waits. */
+	f64 removed_ns = lull_what_if_removed_ns(w) + why->replay.hidden_ns;
+	f64 least_ns = fmax(kernels_ns, free_ns - removed_ns);
 
 	return fmin(fmax(step_ns, least_ns), free_ns);
+}
+
+/*
+ * What a step still takes, in the worst case, of work that a fix moves elsewhere: nobody saw how
+ * fast it is there, nor what handing it over takes. A fix that says how fast it is there has told.
+ */
+static f64 moved_ns(const struct lull_why *why, const enum lull_cause_ix *causes, u32 set,
+		    const struct lull_what_if *w, f64 step_ns)
+{
+	bool moves = false;
+
+	for (u32 i = 0; set >> i; i++)
+		moves |= (set >> i & 1) && lull_causes[causes[i]]->moves;
+	if (!moves || w->scenario <= 0)
+		return 0;
+	return fmax(LULL_T(moved_poor) * (why->replay.free_ns - step_ns) - w->floor_ns, 0);
 }
 
 /* With all of the causes of the set gone: bit i is causes[i]. */
@@ -53,6 +71,7 @@ static f64 without_ns(const struct lull_why *why, const enum lull_cause_ix *caus
 	step_ns = lull_what_if_run(&w);
 	/* The best case is for a faster host, too: only kernels limit that. */
 	step_ns = scenario < 0 ? step_ns : hold(why, &w, step_ns);
+	step_ns += moved_ns(why, causes, set, &w, step_ns);
 	lull_what_if_release(&w);
 	return step_ns;
 }

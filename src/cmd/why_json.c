@@ -295,7 +295,7 @@ static const struct lull_property prediction[] = {
 	{ "low_ns", "number", "if the fix works well", NULL },
 	{ "high_ns", "number", "if it works less well", NULL },
 	{ "speedup", "number", "steps.unrecorded_ns over step_ns", NULL },
-	{ "is_ceiling", "boolean", "the gain is an upper bound", NULL },
+	{ "is_ceiling", "boolean", "step_ns takes all of the cause as gone", NULL },
 	{ "assumes", "string|null", "what it assumes", NULL },
 	{ NULL, NULL, NULL, NULL },
 };

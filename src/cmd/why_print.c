@@ -13,6 +13,8 @@
 
 /* Causes after the first that are named: more is a list, not an answer. */
 #define MAX_THEN 3
+/* A gain below it is said as 1.0 x. */
+#define WORTH_SAYING 1.05
 /* Recording costs this part of the step or more: said. */
 #define OVERHEAD_SAID 0.05
 /* Less of the step is left out. */
@@ -122,6 +124,20 @@ static void headline(const struct printer *p, const struct lull_why *why,
 	lull_str_release(&text);
 }
 
+/*
+ * Where the work goes on elsewhere, the number is what comes if it holds nothing up there: what it
+ * brings at least is said, too.
+ */
+static struct lull_number at_least(const struct lull_why *why, const struct lull_finding *f)
+{
+	struct lull_number out = { "" };
+	f64 ratio = why->replay.free_ns / f->prediction.high_ns;
+
+	if (lull_causes[f->cause]->moves && ratio >= WORTH_SAYING)
+		snprintf(out.text, sizeof(out.text), ", at least %.1f x", ratio);
+	return out;
+}
+
 static void predict(const struct printer *p, const struct lull_why *why,
 		    const struct lull_finding *f)
 {
@@ -134,9 +150,9 @@ static void predict(const struct printer *p, const struct lull_why *why,
 		say(p, 2, "No prediction: %s.", why->no_prediction);
 		return;
 	}
-	say(p, 2, "Predicted step after the fix: %s (%.1f x; between %s)%s.",
-	    lull_why_time(pr->step_ns).text, pr->ratio, lull_why_range(pr).text,
-	    cause->is_ceiling ? " at best" : "");
+	say(p, 2, "Predicted step after the fix: %s (%.1f x%s; between %s)%s.",
+	    lull_why_time(pr->step_ns).text, pr->ratio, at_least(why, f).text,
+	    lull_why_range(pr).text, cause->is_ceiling && !cause->moves ? " at best" : "");
 	if (*f->advice.assumes)
 		say(p, 2, "It assumes that %s.", f->advice.assumes);
 }

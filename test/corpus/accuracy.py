@@ -45,7 +45,10 @@ def judge(row, got):
     # A round of the program may be several steps: those that were recorded say how many.
     after_ns = float(row["fixed_ms"]) / float(row["recorded_ms"]) * steps["mean_ns"] if true and steps else None
     in_range = prediction["low_ns"] <= after_ns <= prediction["high_ns"] if ratio and after_ns else None
-    return dict(row, first=first, verdict="mute" if not first else "right" if first in row["label"].split(",") else "wrong",
+    # Its two sides: the step without a recorder, as it is and after the fix, over what they were.
+    base = steps["unrecorded_ns"] / (after_ns * true) if ratio and after_ns else None
+    after = prediction["step_ns"] / after_ns if ratio and after_ns else None
+    return dict(row, base=base, after=after, first=first, verdict="mute" if not first else "right" if first in row["label"].split(",") else "wrong",
                 confidence=finding.get("confidence"), predicted=ratio, true=true, in_range=in_range,
                 round=(steps.get("mean_ns") or 0) / 1e6, is_probable=got.get("is_probable", False),
                 why=got.get("cannot_tell"))
@@ -55,17 +58,25 @@ def predicted(rows):
     return [r for r in rows if r["verdict"] == "right" and r["predicted"] and r["true"] and r["first"] != "gpu-bound"]
 
 
-def errors(rows):
-    """How far off predictions are, as a factor of at least 1."""
-    ratios = [r["predicted"] / r["true"] for r in predicted(rows)]
+def far(ratios):
+    """How far off each is, as a factor of at least 1."""
     return sorted(max(ratio, 1 / ratio) for ratio in ratios)
+
+
+def errors(rows):
+    """How far off predictions are."""
+    return far(r["predicted"] / r["true"] for r in predicted(rows))
+
+
+def tail_of(off):
+    return off[min(len(off) - 1, int(0.9 * len(off)))]
 
 
 def line(name, rows):
     count = {v: sum(r["verdict"] == v for r in rows) for v in ("right", "wrong", "mute")}
     off = errors(rows)
     middle = "%.2f x" % statistics.median(off) if off else "-"
-    tail = "%.2f x" % off[min(len(off) - 1, int(0.9 * len(off)))] if off else "-"
+    tail = "%.2f x" % tail_of(off) if off else "-"
     near = "%d of %d" % (sum(e <= 1.3 for e in off), len(off))
     held = "%d of %d" % (sum(r["in_range"] for r in predicted(rows)), len(off))
     return [name, len(rows), count["right"], count["wrong"], count["mute"], middle, tail, near, held]
@@ -90,6 +101,25 @@ def sure_table(rows):
                 said = sum(r["confidence"] for r in some) / len(some)
                 right = sum(r["verdict"] == "right" for r in some)
                 table.append(["%s, %s" % (name, title), len(some), "%.2f" % said, "%.2f" % (right / len(some))])
+    return table
+
+
+PARTS_BEGIN, PARTS_END = "<!-- table: parts -->", "<!-- end of parts -->"
+PARTS_HEAD = ["what", "said / measured (middle)", "off by (median)", "nine in ten", "within 30 %"]
+
+
+def parts_table(rows):
+    """Which side of a predicted speed-up is off."""
+    table = [PARTS_HEAD]
+    for name in ("tune", "check"):
+        part = predicted([r for r in rows if set_of(r["name"]) == name])
+        for title, values in (("step without a recorder", [r["base"] for r in part]),
+                              ("step after the fix", [r["after"] for r in part]),
+                              ("speed-up", [r["predicted"] / r["true"] for r in part])):
+            off = far(values)
+            if off:
+                table.append(["%s, %s" % (name, title), "%.2f" % statistics.median(values), "%.2f x" % statistics.median(off),
+                              "%.2f x" % tail_of(off), "%d of %d" % (sum(e <= 1.3 for e in off), len(off))])
     return table
 
 
@@ -164,10 +194,12 @@ def main():
              for r in shown])), end="\n\n")
     sure = sure_table(rows)
     twice = twice_table(o.lull, data, rows)
-    print("\n".join([*lines_of(table), "", *lines_of(sure), "", *lines_of(twice)]))
+    parts = parts_table(rows)
+    print("\n".join([*lines_of(table), "", *lines_of(parts), "", *lines_of(sure), "", *lines_of(twice)]))
     for path in filter(None, (o.write, o.check)):
         text = with_table(with_table(read(path), table), sure, SURE_BEGIN, SURE_END)
         text = with_table(text, twice, TWICE_BEGIN, TWICE_END)
+        text = with_table(text, parts, PARTS_BEGIN, PARTS_END)
         if path == o.check and text != read(path):
             print("%s has other tables: look at what changed (--each), then run `make accuracy`" % path)
             return 1

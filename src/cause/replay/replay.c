@@ -235,6 +235,19 @@ void lull_what_if_release(struct lull_what_if *w)
 	free(w->ops);
 }
 
+/* What recording cost the host in a step. */
+static f64 recording_ns(const struct lull_what_if *w)
+{
+	f64 sum = 0;
+
+	for (u32 i = 0; i < w->n; i++) {
+		const struct lull_replay_node *n = &w->nodes[i];
+
+		sum += n->gap_ns - gap_of(w, n, i) + n->call_ns - call_of(w, n, i);
+	}
+	return sum / w->replay->n_rounds;
+}
+
 /* What recording leaves of the time in gaps. */
 static f64 host_part(const struct lull_what_if *w)
 {
@@ -263,6 +276,7 @@ void lull_replay_init(struct lull_replay *p, const struct lull_subject *s)
 	w.is_raw = false;
 	p->free_ns = lull_what_if_run(&w);
 	p->host_part = host_part(&w);
+	p->hidden_ns = max(recording_ns(&w) - max(p->as_is_ns - p->free_ns, 0), 0);
 	p->error = p->measured_ns > 0 ? p->as_is_ns / p->measured_ns - 1 : 0;
 	lull_what_if_release(&w);
 }

@@ -84,6 +84,7 @@ struct lull_replay {
 	f64 as_is_ns;	 /* replayed */
 	f64 free_ns;	 /* replayed without the cost of recording */
 	f64 error;	 /* (as_is - measured) / measured */
+	f64 hidden_ns;	 /* what recording cost the host while it waited: free_ns keeps it */
 	f64 launch_ns;	 /* medians: of launch_ns, */
 	f64 next_ns;	 /* of next_ns, */
 	f64 call_ns;	 /* and of launching calls */
