@@ -160,8 +160,8 @@ static struct source source_of(struct lull_reader *r, const struct lull_frame_ro
 }
 
 /*
- * A number for the outermost namespace or crate of a function, or of the type "<Type as Trait>" that
- * it is of; 0 if there is none.
+ * A number for the outermost namespace or crate of a function, or of the type "<Type as Trait>"
+ * that it is of; 0 if there is none.
  */
 static u64 scope_of(const char *function)
 {

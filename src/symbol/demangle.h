@@ -3,8 +3,8 @@
  *
  * C++ names go through __cxa_demangle of libsupc++.a, which is linked statically and needs nothing
  * but libc: the program does not depend on libstdc++.so. Rust's names in the older scheme, which is
- * C++'s with a hash at the end and escapes inside, are cleaned up; those in the newer one (_R...) are
- * read by demangle_rust.
+ * C++'s with a hash at the end and escapes inside, are cleaned up; those in the newer one (_R...)
+ * are read by demangle_rust.
  *
  * Ownership: results are the caller's. Threads: any. Cost: grows with the name.
  */

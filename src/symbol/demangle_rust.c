@@ -62,7 +62,7 @@ static void show_word(struct rust *r, const char *text)
 	show(r, text, strlen(text));
 }
 
-/* A number in base 62 that ends with "_": "_" is 0, "0_" is 1. Hashes of crates are as long as u64. */
+/* A number in base 62 that ends with "_": "_" is 0, "0_" is 1. Hashes of crates fill a u64. */
 static u64 read_base62(struct rust *r)
 {
 	u64 n = 0;

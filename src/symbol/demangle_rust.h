@@ -1,5 +1,5 @@
 /*
- * demangle_rust - names of Rust's newer mangling scheme (_R..., "v0"), as the programmer wrote them.
+ * demangle_rust - names of Rust's newer mangling scheme (_R..., "v0"), as they were written.
  *
  * Ownership: the result is the caller's. Threads: any. Cost: grows with the readable name, which is
  * at most a few KiB.

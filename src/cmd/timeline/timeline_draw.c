@@ -22,15 +22,7 @@
 #define N_ROWS (LULL_N_KERNEL_CLASSES + 1)
 
 /* What the launching thread does, by the kind of its calls. */
-enum doing {
-	DOING_LAUNCH,
-	DOING_SYNC,
-	DOING_COPY,
-	DOING_OTHER,
-	DOING_CODE,
-	DOING_PAUSE,
-	N_DOINGS
-};
+enum doing { DOING_LAUNCH, DOING_SYNC, DOING_COPY, DOING_OTHER, DOING_CODE, DOING_PAUSE, N_DOINGS };
 
 static const struct {
 	char letter;
