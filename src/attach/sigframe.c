@@ -322,8 +322,8 @@ struct user_regs_struct lull_attach_call_regs(const struct lull_tracee *t, u64 f
 	r.rax = 0;
 	r.rip = function;
 	/*
-	 * In place of rt_sigreturn(), at whose entry it is: filters (seccomp) that end a program for
-	 * each number that they do not know would do so for -1, too.
+	 * In place of rt_sigreturn(), at whose entry it is: filters (seccomp) that end a program
+	 * for each number that they do not know would do so for -1, too.
 	 */
 	if (t->is_in_call)
 		r.orig_rax = SYS_getpid;

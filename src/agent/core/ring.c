@@ -175,7 +175,7 @@ static u32 earlier_slot(u32 tid)
 {
 	u32 ix = lull_self ? (u32)(lull_self - lull_agent.threads) : LULL_N_SLOTS;
 
-	return ix < lull_agent.n_slots && lull_self->owner == tid ? ix : LULL_N_SLOTS;
+	return ix < lull_agent.n_slots && lull_agent.threads[ix].owner == tid ? ix : LULL_N_SLOTS;
 }
 
 /*
