@@ -187,8 +187,7 @@ void lull_cuda_attach_anew(void);
 void lull_cuda_detach_aside(int n_tries);
 
 /*
- * It could not, and the program goes on with CUPTI: with everything off and nobody subscribed,
- * until lull_cuda_attach().
+ * It could not, and the program goes on with CUPTI: with everything off, until lull_cuda_attach().
  */
 void lull_cuda_stay_idle(void);
 

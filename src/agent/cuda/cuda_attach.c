@@ -18,8 +18,7 @@
  *             detach. CUDA calls are followed from the recording until then, and the agent
  *             detaches only where no other thread has made any, except PyTorch's threads for the
  *             backward pass, which work while another one waits for them. A program whose threads
- *             share the device keeps CUPTI, with everything disabled. When lull attach leaves it,
- *             nobody is subscribed any more, so that another tool may be.
+ *             share the device keeps CUPTI, with everything disabled.
  *             Since detaching waits for the device: not while a graph is captured, and not in a
  *             program whose streams run host functions, which may wait for the thread that called
  *             the agent. A program that never calls the agent keeps CUPTI, with everything
@@ -509,14 +508,14 @@ void lull_cuda_detach_aside(int n_tries)
 }
 
 /*
- * So long after the last callback was switched off the subscription is given up: a thread that was
- * on its way to it without a CPU has come by then, and has switched it on again.
+ * So long nobody has called us back when callbacks count as off: a thread that was on its way to
+ * one without a CPU has come by then, and has switched it on again.
  */
 #define CALM_STEPS 40 /* of 5 ms */
 #define IDLE_STEPS 400
 
-/* Whether no thread of the program calls us back any more. */
-static bool is_silent(void)
+/* Until no thread of the program calls us back any more. */
+static void wait_for_silence(void)
 {
 	struct timespec pause = { 0, 5000000 };
 	int n_calm = 0;
@@ -526,30 +525,20 @@ static bool is_silent(void)
 		lull_cuda_let_go(0);
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
 	}
-	return n_calm == CALM_STEPS && !lull_cuda_n_calls_on();
 }
 
-/* CUPTI stays where it is; but another tool may have it, and it need not look for our callbacks. */
-static void unsubscribe(void)
-{
-	lull_cupti.cuptiUnsubscribe(at.subscriber);
-	lull_cuda_share_reset();
-	at.subscriber = NULL;
-	atomic_store(&at.is_following, 0);
-	atomic_store(&at.state, DETACHED);
-}
-
+/*
+ * The subscription stays: one that is given up and taken again is a second session for CUPTI, which
+ * gives launches of graphs wrong numbers then (CUDA 13.0), and was not tried on other devices.
+ */
 void lull_cuda_stay_idle(void)
 {
 	if (!moves(DETACH_PENDING, ATTACHING) && !moves(ATTACHED, ATTACHING))
 		return;
 	lull_cuda_watch_calls(false);
 	describe(false);
-	if (is_silent() && lull_cupti.cuptiUnsubscribe && !lull_cuda_share_is_used()) {
-		unsubscribe();
-		return;
-	}
-	/* Devices and streams are told again at the next time. */
+	wait_for_silence();
+	/* Calls must not pay for callbacks; devices and streams are told again at the next time. */
 	atomic_store(&at.is_following, 1);
 	atomic_store(&at.state, ATTACHED);
 }
