@@ -5,8 +5,8 @@
  *                   beyond the end of the stack are never touched: each page is probed before it is
  *                   read. So no bounds have to be known, and any stack works (main, thread,
  *                   alternate, coroutine).
- * Cost:             one system call per page of stack but the one that we are in, then a copy: about
- *                   1 us for 6 KiB.
+ * Cost:             one system call per page of stack but the one that we are in, then a copy:
+ *                   about 1 us for 6 KiB.
  * Signals:          safe in a signal handler. errno changes; callers inside the program's calls
  *                   save it.
  */

@@ -103,7 +103,10 @@ py_object *lull_py_request_came(py_object *self, py_object *fd)
 	return lull_py.PyLong_FromUnsignedLongLong(moment);
 }
 
-/* A server that reads no further while it answers: what it knows of a connection is of this request. */
+/*
+ * A server that reads no further while it answers: what is known of a connection is of this
+ * request.
+ */
 py_object *lull_py_request_arrival(py_object *self, py_object *fd)
 {
 	u64 moment = lull_time(), came;

@@ -2,9 +2,10 @@
  * request_turn - which request a thread of Python turns to: what the package does for each callback
  * of an event loop and each item of a queue.
  *
- * It could be in Python, and was: such a function takes a microsecond where caches are cold, as they
- * are in a server, and a request of asyncio has a hundred of them. The objects are the package's,
- * `Request` and `Batch` of _requests.py, and what is done with them here is what it would do.
+ * It could be in Python, and was: such a function takes a microsecond where caches are cold, as
+ * they are in a server, and a request of asyncio has a hundred of them. The objects are the
+ * package's, `Request` and `Batch` of _requests.py, and what is done with them here is what it
+ * would do.
  *
  * No error of ours reaches the program: what fails is left out.
  */
@@ -14,10 +15,19 @@
 /* More requests in a batch than this are left out. */
 #define MAX_IDS 256
 
-/* Items of a queue that are known; those of a queue that is emptied by other means are forgotten. */
+/* Items of a queue that are known; if it is emptied by other means they are forgotten. */
 #define MAX_KNOWN 10000
 
-#define NAMES(N) N(_context) N(_lull_tags) N(get) N(id) N(is_open) N(name) N(requests) N(_lull_told)
+/* Attributes, and the key of what a thread was told of last. */
+#define NAMES(N)      \
+	N(_context)   \
+	N(_lull_tags) \
+	N(_lull_told) \
+	N(get)        \
+	N(id)         \
+	N(is_open)    \
+	N(name)       \
+	N(requests)
 
 static struct {
 	py_object *request, *batch; /* the types */

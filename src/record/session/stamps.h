@@ -8,7 +8,7 @@
 #ifndef LULL_RECORD_SESSION_STAMPS_H
 #define LULL_RECORD_SESSION_STAMPS_H
 
-/* A descriptor to close() in the end; -1 if that cannot be, which is no error: less is known then. */
+/* A descriptor to close() in the end; -1 if that cannot be, which is no error: less is known. */
 int lull_stamps_begin(void);
 
 #endif
