@@ -233,7 +233,7 @@ static void watch(u32 domain, u32 cbid)
 /* So long a processor may keep to itself what it has written; it takes a small part of that. */
 #define UNSEEN_NS 2000u
 
-static bool moves(_Atomic u8 *state, u8 from, u8 to)
+static bool state_moves(_Atomic u8 *state, u8 from, u8 to)
 {
 	return atomic_compare_exchange_strong(state, &from, to);
 }
@@ -260,11 +260,11 @@ static bool let_go(u32 domain, u32 cbid)
 	_Atomic u8 *state = &names[domain - 1][cbid].state;
 	bool is_off = false;
 
-	if (lull_cuda_is_in_call(domain, cbid) || !moves(state, CALL_ON, CALL_LEAVING))
+	if (lull_cuda_is_in_call(domain, cbid) || !state_moves(state, CALL_ON, CALL_LEAVING))
 		return false;
 	wait_until_seen();
 	if (!lull_cuda_is_in_call(domain, cbid) && begin_switch()) {
-		is_off = moves(state, CALL_LEAVING, CALL_OFF);
+		is_off = state_moves(state, CALL_LEAVING, CALL_OFF);
 		if (is_off) {
 			lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, false);
 			atomic_fetch_sub(&n_on, 1);
@@ -272,7 +272,7 @@ static bool let_go(u32 domain, u32 cbid)
 		end_switch();
 	}
 	if (!is_off)
-		moves(state, CALL_LEAVING, CALL_ON);
+		state_moves(state, CALL_LEAVING, CALL_ON);
 	return is_off;
 }
 
