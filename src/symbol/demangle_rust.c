@@ -145,7 +145,10 @@ static const char *basic_type(char letter)
 static void read_const(struct rust *r)
 {
 	if (take(r, 'B')) {
+		r->is_bad |= r->depth == MAX_DEPTH;
+		r->depth++;
 		follow(r, read_const);
+		r->depth--;
 		return;
 	}
 	show_word(r, "_");
@@ -391,11 +394,12 @@ static void read_path(struct rust *r)
 
 char *lull_demangle_rust(const char *name)
 {
-	struct rust r = { .name = name + 2, .out = LULL_STR_INIT };
+	struct rust r = { .out = LULL_STR_INIT };
 	char *text = NULL;
 
 	if (strncmp(name, "_R", 2) != 0)
 		return NULL;
+	r.name = name + 2;
 	/* What LLVM adds begins with a point. */
 	r.len = strcspn(r.name, ".$");
 	read_path(&r);
