@@ -24,16 +24,17 @@ struct lull_what_if; /* cause/replay/replay.h */
 struct lull_why;     /* cause/why.h */
 
 /* Sources of a recording that a cause cannot do without. */
-#define LULL_NEED_WORK	     1u	  /* kernels and copies */
-#define LULL_NEED_CALLS	     2u	  /* CUDA calls */
-#define LULL_NEED_HOST	     4u	  /* ranges, operators, Python calls, samples or calls of libc */
-#define LULL_NEED_GIL	     8u	  /* waits for Python's lock, or operators to judge by */
-#define LULL_NEED_SCHED	     16u  /* when threads had a CPU */
-#define LULL_NEED_RANKS	     32u  /* the other ranks of the job */
-#define LULL_NEED_COUNTERS   64u  /* clocks, power */
-#define LULL_NEED_COLLECTIVE 128u /* kernels of collectives */
-#define LULL_NEED_GRAPHS     512u /* each kernel of CUDA graphs */
-#define LULL_NEED_OS	     256u /* calls of the C library: what a thread waits in */
+#define LULL_NEED_WORK	     1u	   /* kernels and copies */
+#define LULL_NEED_CALLS	     2u	   /* CUDA calls */
+#define LULL_NEED_HOST	     4u	   /* ranges, operators, Python calls, samples or calls of libc */
+#define LULL_NEED_GIL	     8u	   /* waits for Python's lock, or operators to judge by */
+#define LULL_NEED_SCHED	     16u   /* when threads had a CPU */
+#define LULL_NEED_RANKS	     32u   /* the other ranks of the job */
+#define LULL_NEED_COUNTERS   64u   /* clocks, power */
+#define LULL_NEED_COLLECTIVE 128u  /* kernels of collectives */
+#define LULL_NEED_GRAPHS     512u  /* each kernel of CUDA graphs */
+#define LULL_NEED_TRIAL	     1024u /* the fix itself, made and measured: no recording tells more */
+#define LULL_NEED_OS	     256u  /* calls of the C library: what a thread waits in */
 
 /* Where a piece of time lies. */
 enum lull_place {

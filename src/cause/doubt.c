@@ -212,18 +212,21 @@ static void doubt_one(struct lull_why *why, const struct lull_finding *f, u32 *n
 				 ? "no sample was taken where the time goes"
 				 : "nothing was recorded where the time goes");
 		*needs = waits ? LULL_NEED_OS : LULL_NEED_HOST;
-	} else if (next && next->worth_ns * 2 > f->worth_ns)
+	} else if (next && next->worth_ns * 2 > f->worth_ns) {
 		snprintf(why->unsure, cap, "%s is worth nearly as much (%s per step)",
 			 lull_causes[next->cause]->id, lull_why_time(next->cost_ns).text);
-	else if (lull_why_n_steps(why) < LULL_TN(few_steps))
+		*needs = LULL_NEED_TRIAL;
+	} else if (lull_why_n_steps(why) < LULL_TN(few_steps))
 		snprintf(why->unsure, cap, "there %s only %u step%s after the warm-up",
 			 lull_why_n_steps(why) == 1 ? "is" : "are", lull_why_n_steps(why),
 			 lull_why_n_steps(why) == 1 ? "" : "s");
 	else if (cause->trust && cause->trust(why->lead) < LULL_T(confident)) {
 		snprintf(why->unsure, cap, "it is judged by its pattern alone");
 		*needs = cause->needs & (LULL_NEED_GIL | LULL_NEED_SCHED | LULL_NEED_HOST);
-	} else
+	} else {
 		snprintf(why->unsure, cap, "it has only %.0f %% of the step", f->share * 100);
+		*needs = LULL_NEED_TRIAL;
+	}
 }
 
 void lull_why_doubt(struct lull_why *why)

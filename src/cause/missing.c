@@ -123,9 +123,9 @@ const char *lull_why_command(const struct lull_why *why)
 void lull_why_settle(struct lull_why *why, u32 needs)
 {
 	struct lull_str text = LULL_STR_INIT;
-	bool is_of_ranks = false, is_found = false;
+	bool is_of_ranks = false, is_found = false, is_trial = needs == LULL_NEED_TRIAL;
 
-	lull_str_puts(&text, "lull profile ");
+	lull_str_puts(&text, is_trial ? "lull try " : "lull profile ");
 	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++) {
 		if (!(sources[i].need & needs) || !sources[i].is_missing(why))
 			continue;
@@ -133,10 +133,11 @@ void lull_why_settle(struct lull_why *why, u32 needs)
 		is_of_ranks |= sources[i].need == LULL_NEED_RANKS;
 		lull_str_puts(&text, sources[i].options);
 	}
-	lull_str_addf(&text, "-- %s", lull_why_command(why));
+	lull_str_addf(&text, "%s%s", is_trial ? "" : "-- ", lull_why_command(why));
 	snprintf(why->settle, sizeof(why->settle), "%s", lull_str_text(&text));
 	snprintf(why->settle_how, sizeof(why->settle_how), "%s",
 		 is_of_ranks ? "on every rank, then lull why on the folder of their reports"
+		 : is_trial  ? "which measures what the fixes bring"
 		 : is_found  ? ""
 			     : "for more steps");
 	lull_str_release(&text);
