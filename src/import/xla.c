@@ -148,9 +148,9 @@ static u8 memory_kind(const struct lull_jtext *details, const char *word)
 		return 0;
 	at += strlen(word);
 	rest = (struct lull_jtext){ at, (size_t)(details->at + details->len - at), false };
-	for (u8 i = 0; i < LULL_COUNT_OF(names); i++)
+	for (size_t i = 0; i < LULL_COUNT_OF(names); i++)
 		if (has_prefix(&rest, names[i]))
-			return i + 1;
+			return (u8)(i + 1);
 	return 0;
 }
 

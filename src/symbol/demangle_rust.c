@@ -128,7 +128,7 @@ static void follow(struct rust *r, void (*read)(struct rust *r))
 
 static const char *basic_type(char letter)
 {
-	static const char *const names[26] = {
+	static const char *const names['z' - 'a' + 1] = {
 		['a' - 'a'] = "i8",   ['b' - 'a'] = "bool",  ['c' - 'a'] = "char",
 		['d' - 'a'] = "f64",  ['e' - 'a'] = "str",   ['f' - 'a'] = "f32",
 		['h' - 'a'] = "u8",   ['i' - 'a'] = "isize", ['j' - 'a'] = "usize",
@@ -138,7 +138,7 @@ static const char *basic_type(char letter)
 		['x' - 'a'] = "i64",  ['y' - 'a'] = "u64",   ['z' - 'a'] = "!",
 	};
 
-	return islower((unsigned char)letter) ? names[letter - 'a'] : NULL;
+	return letter >= 'a' && letter <= 'z' ? names[letter - 'a'] : NULL;
 }
 
 /* A constant: its type, and digits up to "_". */
