@@ -118,8 +118,8 @@ enum {
 #undef OSCALL
 };
 
-/* A call that may read from a connection begins. Only what `ix` needs is compiled. */
-static inline void note_reading(u32 ix, const struct lull_oscall *call, i64 fd)
+/* Whether a call may read from a connection. Only what `ix` needs is compiled. */
+static inline bool is_reading(u32 ix)
 {
 	switch (ix) {
 	case AT_read:
@@ -130,12 +130,17 @@ static inline void note_reading(u32 ix, const struct lull_oscall *call, i64 fd)
 	case AT_recvmsg:
 	case AT___recv_chk:
 	case AT___recvfrom_chk:
-		if (lull_came_has_any())
-			lull_came_reads(call->t, fd);
-		return;
+		return true;
 	default:
-		return;
+		return false;
 	}
+}
+
+/* Such a call begins. */
+static inline void note_reading(u32 ix, const struct lull_oscall *call, i64 fd)
+{
+	if (is_reading(ix) && lull_came_has_any())
+		lull_came_reads(call->t, fd);
 }
 
 /*
@@ -159,17 +164,6 @@ static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_
 	case AT_accept:
 	case AT_accept4:
 		return e->ret >= 0 && lull_came_accepted(e->ret);
-	case AT_read:
-	case AT_readv:
-	case AT___read_chk:
-	case AT_recv:
-	case AT_recvfrom:
-	case AT_recvmsg:
-	case AT___recv_chk:
-	case AT___recvfrom_chk:
-		if (!lull_came_has_any() || e->ret < 0)
-			return false;
-		return e->ret ? lull_came_read(call->t, e->arg) : lull_came_is_connection(e->arg);
 	case AT_write:
 	case AT_writev:
 	case AT_send:
@@ -180,7 +174,9 @@ static inline bool note_sockets(u32 ix, const struct lull_oscall *call, u64 dur_
 	case AT_close:
 		return lull_came_has_any() && lull_came_closed(e->arg, call->start);
 	default:
-		return false;
+		if (!is_reading(ix) || !lull_came_has_any() || e->ret < 0)
+			return false;
+		return e->ret ? lull_came_read(call->t, e->arg) : lull_came_is_connection(e->arg);
 	}
 }
 

@@ -19,7 +19,7 @@ const char *lull_frame_module(struct lull_reader *r, const struct lull_frame_row
 	return frame->module ? lull_reader_string(r, modules[frame->module - 1].path, NULL) : "";
 }
 
-u32 lull_own_frame_by(struct lull_reader *r, u32 stack, lull_frame_is_own *is_own, const void *of)
+u32 lull_own_frame_by(struct lull_reader *r, u32 stack, lull_own_frame_test *is_own, const void *of)
 {
 	size_t n;
 	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);

@@ -14,7 +14,8 @@ const char *lull_frame_module(struct lull_reader *r, const struct lull_frame_row
 u32 lull_own_frame(struct lull_reader *r, u32 stack);
 
 /* The same, for who knows better whether a frame (from 1) of code that is not Python is its own. */
-typedef bool lull_frame_is_own(const void *of, u32 frame);
-u32 lull_own_frame_by(struct lull_reader *r, u32 stack, lull_frame_is_own *is_own, const void *of);
+typedef bool lull_own_frame_test(const void *of, u32 frame);
+u32 lull_own_frame_by(struct lull_reader *r, u32 stack, lull_own_frame_test *is_own,
+		      const void *of);
 
 #endif
