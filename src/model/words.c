@@ -53,6 +53,22 @@ bool lull_kernel_is_peer(const char *name)
 	       strcasestr(name, "ncclRecv") || strcasestr(name, "ncclSend");
 }
 
+/* Ranges of XLA: all but the one around the execution of a module are of its compiler. */
+static bool is_xla_compiler(const char *name)
+{
+	return begins(name, "Xla") && !begins(name, "XlaModule");
+}
+
+/* A compiler's rewriter writes nothing, and what is deserialized is read. */
+static bool is_storage(const char *name)
+{
+	static const char *const words[] = { "checkpoint", "save",     "dump",	"write",
+					     "serializ",   "snapshot", "fsync", NULL };
+	static const char *const others[] = { "rewrit", "deserializ", NULL };
+
+	return has_any(name, words) && !has_any(name, others) && !begins(name, "torch");
+}
+
 u32 lull_name_bits(const char *name)
 {
 	static const char *const loader[] = {
@@ -61,17 +77,17 @@ u32 lull_name_bits(const char *name)
 		"__getitem__", "prefetch",	 "preprocess",	  "augment",	"tokeniz",
 		"_next_data",  "input_pipeline", "prepare_batch", "read_batch", NULL
 	};
-	static const char *const storage[] = { "checkpoint", "save",	 "dump",  "write",
-					       "serializ",   "snapshot", "fsync", NULL };
 	static const char *const optimizer[] = { "optimizer.step", "optimizer_step", "optim.step",
 						 NULL };
 	static const char *const framework[] = { "optimizer.", "distributeddataparallel",
 						 "autograd", "ddp", NULL };
 	u32 bits = 0;
 
+	if (is_xla_compiler(name))
+		return LULL_IN_COMPILE;
 	if (has_any(name, loader))
 		bits |= LULL_IN_LOADER;
-	else if (has_any(name, storage) && !begins(name, "torch"))
+	else if (is_storage(name))
 		bits |= LULL_IN_STORAGE;
 	if (has_any(name, optimizer) || !strcasecmp(name, "optimizer") ||
 	    !strcasecmp(name, "optim"))
@@ -145,10 +161,20 @@ u32 lull_file_bits(const char *path)
 					      "torchaudio",
 					      "/cv2/",
 					      NULL };
-	static const char *const compiler[] = {
-		"torch/_dynamo",      "torch/_inductor",	   "torch/fx/", "triton/compiler",
-		"triton/runtime/jit", "torch/utils/cpp_extension", NULL
-	};
+	static const char *const compiler[] = { "torch/_dynamo",
+						"torch/_inductor",
+						"torch/fx/",
+						"triton/compiler",
+						"triton/runtime/jit",
+						"torch/utils/cpp_extension",
+						"jax/_src/compil",
+						"jax/_src/cache_key",
+						"jax/_src/interpreters/mlir",
+						"jax/_src/interpreters/partial_eval",
+						"jax/_src/interpreters/pxla",
+						"cupy/cuda/compiler",
+						"numba/core/compiler",
+						NULL };
 	static const char *const storage[] = { "torch/serialization.py", "safetensors", "h5py",
 					       "torch/distributed/checkpoint", NULL };
 	static const char *const framework[] = { "torch/optim/",  "torch/autograd/", "torch/nn/",
