@@ -82,17 +82,10 @@ class Request:
         _agent.request_mark(PART, self.id, "part")
 
     def end(self, how=None):
-        if self.is_open:
-            self.is_open = False
-            try:
-                how = str(how or self.status)
-                if _agent.request_told() is self:
-                    _agent.request_set_told(None)
-                    _agent.request_end(self.id, how)
-                else:
-                    _agent.request_mark(ENDED, self.id, how)
-            except Exception:
-                pass
+        try:
+            _agent.request_end(self, how)
+        except Exception:
+            pass
 
 
 class Batch:
@@ -243,15 +236,8 @@ def watch_loops():
 
 def begin_request(name, trace="", moment=0):
     """A request arrived, and this code works for it. None if it is part of another, or we fail."""
-    around = _current.get()
-    if around is not None and around.is_open:
-        return None
     try:
-        request = Request(name, trace, moment or 0)
-        _current.set(request)
-        _agent.request_set_told(request)
-        _agent.request_work(request.name, request.id)
-        return request
+        return _agent.request_begin(name, trace, moment or 0)
     except Exception:
         return None
 
@@ -265,9 +251,10 @@ def end_request(request, error=None):
     """The end of what begin_request() gave, with the exception that ended it."""
     if request is None:
         return
-    request.end(None if error is None else HUNG_UP if _is_hang_up(error) else FAILED)
-    if _current.get() is request:
-        _current.set(None)
+    try:
+        _agent.request_over(request, None if error is None else HUNG_UP if _is_hang_up(error) else FAILED)
+    except Exception:
+        pass
 
 
 def _is_hang_up(error):
@@ -1016,7 +1003,7 @@ def begin(agent, patches):
     """Add what is wrapped here to the modules that _hooks.py waits for."""
     global _agent, work
     _agent, work = agent, agent.request_work_for
-    agent.request_turns(Request, Batch, _current)
+    agent.request_turns(Request, Batch, _current, _names, _short)
 
     def watched(function):
         def apply(module):
