@@ -360,7 +360,6 @@ def _patch_anyio(module):
 # ---- http.server, and what is built on it: wsgiref, werkzeug ----
 
 _accepted = {}  # by descriptor: a connection, and when a server took it
-_unclosed = {}  # by the id of a connection: the request whose answer ends when it is closed
 
 
 def _sees_reads():
@@ -371,17 +370,26 @@ def _sees_reads():
 def _patch_socketserver(module):
     if not _sees_reads():
         _patch_accept(module.TCPServer)
-    original = module.TCPServer.shutdown_request
+    _wrap_http(module.TCPServer, "shutdown_request")
 
+
+def _wrap_http(kind, *names):
+    """These methods of a class are done by the agent, which calls what they were (src/agent/python/request_http.c)."""
+    _agent.request_http(http_name, _end_http)
+    for name in names:
+        original = getattr(kind, name)
+        function = _agent.request_http_wrap(name, original)
+        if function is not None:
+            setattr(kind, name, _method_of(function, original))
+
+
+def _method_of(function, original):
+    """One code for all of them, which is in a cache when the second is called."""
     @functools.wraps(original)
-    def shutdown_request(self, request):
-        # Before: the client may go on while our thread waits for a CPU.
-        ended = _unclosed.pop(id(request), None) if _unclosed else None
-        if ended is not None:
-            end_request(ended)
-        return original(self, request)
-    shutdown_request._is_lull = True
-    module.TCPServer.shutdown_request = shutdown_request
+    def method(*args, **kwargs):
+        return function(*args, **kwargs)
+    method._is_lull = True
+    return method
 
 
 def _patch_accept(server):
@@ -399,27 +407,7 @@ def _patch_accept(server):
     server.get_request = get_request
 
 
-def _is_endless(handler):
-    """Whether the head of the answer, which is not sent yet, says nothing of its length."""
-    status = handler._lull_request.status
-    if handler.command == "HEAD" or type(status) is not int or status in (204, 304):
-        return False
-    for line in handler._headers_buffer:
-        if line[:15].lower() == b"content-length:" or line[:18].lower() == b"transfer-encoding:":
-            return False
-    return True
-
-
-def _closes_later(handler):
-    """Whether the client learns from the end of the connection that the answer is whole, and we learn of that."""
-    closer = getattr(type(handler.server), "shutdown_request", None)
-    if not getattr(handler, "close_connection", False) or not getattr(closer, "_is_lull", False):
-        return False
-    _unclosed[id(handler.request)] = handler._lull_request
-    return True
-
-
-def _end_http(handler, error=None):
+def _end_http(handler, error):
     request = handler._lull_request
     handler._lull_request = None
     try:
@@ -437,14 +425,7 @@ def _ends_http(method):
         except BaseException as error:
             _end_http(self, error)
             raise
-        if self._lull_request is not None:
-            try:
-                if self._lull_is_endless and _closes_later(self):
-                    self._lull_request = None
-                else:
-                    _end_http(self)
-            except Exception:
-                pass
+        _agent.request_http_over(self)
         return result
     inner._is_lull = True
     return inner
@@ -460,53 +441,9 @@ def _wrap_own(of, handler):
                     setattr(kind, name, _ends_http(method))
 
 
-def _patch_http_answer(handler):
-    """What the head of the answer says."""
-    respond, end_head = handler.send_response_only, handler.end_headers
-
-    @functools.wraps(respond)
-    def send_response_only(self, code, *args, **kwargs):
-        request = self._lull_request
-        if request is not None and code >= 200:
-            request.status = int(code)
-        return respond(self, code, *args, **kwargs)
-
-    @functools.wraps(end_head)
-    def end_headers(self):
-        if self._lull_request is not None:
-            try:
-                self._lull_is_endless = _is_endless(self)
-            except Exception:
-                pass
-        return end_head(self)
-
-    handler._lull_is_endless = False  # nothing there says how long it is
-    handler.end_headers = end_headers
-    handler.send_response_only = send_response_only
-
-
 def _patch_http_server(module):
     """A request begins when its first data came, and ends when its method returns."""
     handler = module.BaseHTTPRequestHandler
-    parse = handler.parse_request
-
-    @functools.wraps(parse)
-    def parse_request(self):
-        if self._lull_request is not None:  # its method returns later, or never comes to us: it is done with that one
-            _end_http(self)
-        moment = self._lull_arrival
-        if moment:
-            self._lull_arrival = 0
-        else:
-            moment = arrival_of(getattr(self, "connection", None))
-        is_good = parse(self)
-        if is_good:
-            try:
-                trace = self.headers.get("traceparent", "")
-                self._lull_request = begin_request(http_name(self.command, self.path), trace, moment)
-            except Exception:
-                pass
-        return is_good
 
     def __init_subclass__(cls, **kwargs):
         super(handler, cls).__init_subclass__(**kwargs)
@@ -515,10 +452,8 @@ def _patch_http_server(module):
     wrap = careful(_wrap_own)
     handler.__init_subclass__ = classmethod(__init_subclass__)
     handler._lull_arrival, handler._lull_request = 0, None
-    _patch_http_answer(handler)
-    handler.parse_request = parse_request
-    handler.handle_one_request = _ends_http(handler.handle_one_request)
-    handler.finish = _ends_http(handler.finish)
+    handler._lull_endless = False  # the head of its answer is sent, and said nothing of its length
+    _wrap_http(handler, "parse_request", "flush_headers", "handle_one_request", "finish")
     for kind in _all_kinds(handler):
         wrap(kind, handler)
     if _sees_reads():

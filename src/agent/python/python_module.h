@@ -58,7 +58,6 @@ struct py_module {
 	F(py_object *, PyObject_CallMethodObjArgs, (py_object *, py_object *, ...))             \
 	F(py_object *, PyDescr_NewMethod, (py_object *, const struct py_method *))              \
 	F(py_object *, PyCFunction_NewEx, (const struct py_method *, py_object *, py_object *)) \
-	F(py_object *, PyInstanceMethod_New, (py_object *))                                     \
 	F(py_object *, PyType_GenericNew, (py_object *, py_object *, py_object *))              \
 	F(py_object *, PyUnicode_InternFromString, (const char *))                              \
 	F(py_object *, PyUnicode_FromStringAndSize, (const char *, i64))                        \
@@ -237,5 +236,22 @@ py_object *lull_py_request_handles(py_object *self, py_object *handle);
 /* request_tag(queue, item), request_untag(queue, item): who put it there, as a list, or None. */
 py_object *lull_py_request_tag(py_object *self, py_object *const *args, i64 n_args);
 py_object *lull_py_request_untag(py_object *self, py_object *const *args, i64 n_args);
+
+/* ---- methods of request_http.c ---- */
+
+/*
+ * request_http(http_name, failed): the functions of the package that give a request its name, and
+ * that take a handler and the error that ended its request. Once, before the other two.
+ */
+py_object *lull_py_request_http(py_object *self, py_object *const *args, i64 n_args);
+
+/*
+ * request_http_wrap(name, method): what the method of this name of a class of http.server or
+ * socketserver is to call in its place, with all its arguments; or None.
+ */
+py_object *lull_py_request_http_wrap(py_object *self, py_object *const *args, i64 n_args);
+
+/* request_http_over(handler): a method of it has returned with which its request ends. */
+py_object *lull_py_request_http_over(py_object *self, py_object *handler);
 
 #endif
