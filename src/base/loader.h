@@ -46,28 +46,40 @@ static inline int lull_loader_open(int dir, const char *path)
 	return (int)syscall(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 }
 
-/* The file that execvp() would take, open; `list` is PATH or NULL. */
-static inline int lull_loader_search(const char *file, const char *list)
+/*
+ * The file that execvp() would take: `file` itself, or a path in `room`; NULL if there is none.
+ * `list` is PATH or NULL.
+ */
+static inline const char *lull_loader_find(const char *file, const char *list,
+					   char room[LULL_LOADER_HEAD])
 {
 	size_t n_file = strlen(file) + 1;
-	char path[LULL_LOADER_HEAD];
 
 	if (strchr(file, '/'))
-		return lull_loader_open(AT_FDCWD, file);
+		return file;
 	for (const char *at = list ? list : "/bin:/usr/bin";; at++) {
 		size_t n = strcspn(at, ":");
 
-		if (n + 1 + n_file <= sizeof(path)) {
-			memcpy(path, at, n);
-			path[n] = '/';
-			memcpy(path + n + (n > 0), file, n_file); /* "" is the working folder */
-			if (syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0)
-				return lull_loader_open(AT_FDCWD, path);
+		if (n + 1 + n_file <= LULL_LOADER_HEAD) {
+			memcpy(room, at, n);
+			room[n] = '/';
+			memcpy(room + n + (n > 0), file, n_file); /* "" is the working folder */
+			if (syscall(SYS_faccessat, AT_FDCWD, room, X_OK) == 0)
+				return room;
 		}
 		at += n;
 		if (!*at)
-			return -1;
+			return NULL;
 	}
+}
+
+/* The same, open; -1 if there is none. */
+static inline int lull_loader_search(const char *file, const char *list)
+{
+	char room[LULL_LOADER_HEAD];
+	const char *path = lull_loader_find(file, list, room);
+
+	return path ? lull_loader_open(AT_FDCWD, path) : -1;
 }
 
 /* True if a head of `n` bytes is that of a script; it then holds the interpreter's path. */
@@ -113,26 +125,39 @@ static inline bool lull_loader_is_ours(int fd, struct lull_loader_head *head, si
 	return true;
 }
 
-/* False if the program in this open file would run with another loader than ours. */
-static inline bool lull_loader_fits(int fd)
+/*
+ * False if the program in this open file would run with another loader than ours. `is_final`: the
+ * answer is about this file alone, and not about the one that a script names.
+ */
+static inline bool lull_loader_judge(int fd, bool *is_final)
 {
 	struct lull_loader_head head;
 	bool is_script = true, fits = true;
 	int at = fd;
 
+	*is_final = false;
 	for (int i = 0; is_script && at >= 0; i++) {
 		long n = syscall(SYS_pread64, at, head.at, LULL_LOADER_HEAD, 0L);
 
 		is_script = n > 2 && lull_loader_is_script(&head, (size_t)n);
 		if (!is_script && n >= (long)sizeof(Elf64_Ehdr) &&
-		    memcmp(head.at, ELFMAG, SELFMAG) == 0)
+		    memcmp(head.at, ELFMAG, SELFMAG) == 0) {
 			fits = lull_loader_is_ours(at, &head, (size_t)n);
+			*is_final = at == fd;
+		}
 		if (at != fd)
 			syscall(SYS_close, at);
 		at = is_script && i < LULL_LOADER_SCRIPTS ? lull_loader_open(AT_FDCWD, head.at)
 							  : -1;
 	}
 	return fits;
+}
+
+static inline bool lull_loader_fits(int fd)
+{
+	bool is_final;
+
+	return lull_loader_judge(fd, &is_final);
 }
 
 #endif

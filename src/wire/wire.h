@@ -47,6 +47,7 @@
 #define LULL_N_ISSUES	 64u
 #define LULL_N_CLOCKS	 64u
 #define LULL_N_FORKS	 32u
+#define LULL_N_FITTING	 64u
 #define LULL_ENV_SESSION "LULL_SESSION"
 #define LULL_ENV_AGENT	 "LULL_AGENT" /* path of the agent, to put it back into LD_PRELOAD */
 #define LULL_ENV_ASAN	 "ASAN_OPTIONS"
@@ -161,7 +162,7 @@ struct lull_control {
 	_Atomic u32 n_in_round; /* processes that are in the present round of steps */
 	char ranks[256];	/* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
-	_Atomic u32 n_refused; /* processes in which an agent found no room for its image */
+	_Atomic u32 n_refused;	  /* processes in which an agent found no room for its image */
 	_Atomic u32 wants_stamps; /* 1: a server's requests come over the network; 2: seen */
 	/*
 	 * A capture range begins a recording before the recorder has its file. Should the
@@ -176,6 +177,11 @@ struct lull_control {
 	/* The time between windows so far, for lull recover: it is left out of the report. */
 	u64 left_out_ns;
 	u64 collector_pid_ns; /* the PID namespace that collector_pid is of, 0 = unknown */
+	/*
+	 * Programs that can load the agent, as hashes of what stat() says about their files: most
+	 * processes run one of few. Agents write them, each at its remainder.
+	 */
+	_Atomic u64 fitting[LULL_N_FITTING];
 };
 
 enum lull_chunk_state {

@@ -289,7 +289,12 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	atomic_store_explicit(&image->state, LULL_IMAGE_LIVE, memory_order_release);
 }
 
-#define LIVE_BYTES 4096u
+/* So a process with one thread writes to one page: the block of the first ends with it. */
+#define LIVE_BYTES 64u
+
+_Static_assert(sizeof(struct lull_agent_live) <= LIVE_BYTES &&
+		       LIVE_BYTES + LULL_THREAD_CLEARED <= 4096,
+	       "what is always written of the first block lies in the first page");
 
 /* What does not survive a fork, and the blocks of threads. A forked child has the place. */
 static bool map_live(void)
@@ -667,6 +672,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv)
 	int saved = errno;
 
 	first_argv = argc > 0 ? argv : NULL;
+	lull_real_begin();
 	if (join_session(getenv(LULL_ENV_SESSION))) {
 		lull_modules_scan();
 		lull_sources_start();

@@ -10,6 +10,7 @@
 
 #include <alloca.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 
 #include "agent/calls/oscall.h"
 #include "agent/core/process_env.h"
@@ -27,29 +28,63 @@ void lull_process_sandboxed(void)
 	is_sandboxed = true;
 }
 
+/* What tells a file from others and from what it was before it changed; 0 if there is no file. */
+static u64 key_of(int fd, const char *path)
+{
+	struct stat st;
+	u64 parts[7];
+
+	if (syscall(SYS_newfstatat, fd, path, &st, *path ? 0 : AT_EMPTY_PATH) != 0 ||
+	    !S_ISREG(st.st_mode))
+		return 0;
+	parts[0] = st.st_dev;
+	parts[1] = st.st_ino;
+	parts[2] = (u64)st.st_size;
+	parts[3] = (u64)st.st_mtim.tv_sec;
+	parts[4] = (u64)st.st_mtim.tv_nsec;
+	parts[5] = (u64)st.st_ctim.tv_sec;
+	parts[6] = (u64)st.st_ctim.tv_nsec;
+	return lull_hash(parts, sizeof(parts));
+}
+
+/* Whether the program in the file can load the agent; looked up once in a session for most. */
+static bool is_fit(int fd, const char *path)
+{
+	u64 key = lull_agent.has_session ? key_of(fd, path) : 0;
+	_Atomic u64 *known = &lull_agent.control->fitting[key % LULL_N_FITTING];
+	bool fits, is_final = false;
+	int own = -1;
+
+	if (key && atomic_load_explicit(known, memory_order_relaxed) == key)
+		return true;
+	if (*path)
+		fd = own = lull_loader_open(fd, path);
+	fits = fd < 0 || lull_loader_judge(fd, &is_final);
+	if (key && fits && is_final)
+		atomic_store_explicit(known, key, memory_order_relaxed);
+	if (own >= 0)
+		lull_sys_close(own);
+	return fits;
+}
+
 /*
  * False if the program would not start or complain with the agent: it has another loader, or cannot
- * read the agent (another root, another user). The file is `fd` itself if there is no path.
+ * read the agent (another root, another user). The file is `fd` itself if the path is "".
  */
 static __attribute__((noinline)) bool can_hold(int fd, const char *path, bool is_searched)
 {
 	const char *agent = lull_child_env_agent();
-	int saved = errno, own = -1;
-	bool can = true;
+	char room[LULL_LOADER_HEAD];
+	int saved = errno;
+	bool can;
 
 	if (!agent || is_sandboxed)
 		return true;
-	if (syscall(SYS_faccessat, AT_FDCWD, agent, R_OK) != 0) {
-		can = false;
-	} else if (path && *path) {
-		own = is_searched ? lull_loader_search(path, getenv("PATH"))
-				  : lull_loader_open(fd, path);
-		fd = own;
-	}
-	if (can && fd >= 0)
-		can = lull_loader_fits(fd);
-	if (own >= 0)
-		lull_sys_close(own);
+	can = syscall(SYS_faccessat, AT_FDCWD, agent, R_OK) == 0;
+	if (can && is_searched && path)
+		path = lull_loader_find(path, getenv("PATH"), room);
+	if (can && path)
+		can = is_fit(fd, path);
 	errno = saved;
 	return can;
 }
@@ -121,7 +156,7 @@ EXEC(execve, (const char *path, char *const argv[], char *const envp[]), (path, 
 EXEC(execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp),
      can_hold(AT_FDCWD, file, true))
 EXEC(fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp),
-     can_hold(fd, NULL, false))
+     can_hold(fd, "", false))
 EXEC(execveat, (int dir, const char *path, char *const argv[], char *const envp[], int flags),
      (dir, path, argv, envp, flags), can_hold(dir, path, false))
 

@@ -150,6 +150,11 @@ void lull_real_find(void **slot)
 		find(slot, names[slot - (void **)&lull_real]);
 }
 
+void lull_real_begin(void)
+{
+	next.n = 0;
+}
+
 void lull_real_find_all(void)
 {
 	static LULL_EARLY bool is_done;

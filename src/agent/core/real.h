@@ -95,6 +95,12 @@ const char *lull_real_name(u32 ix);
 void **lull_real_slot(u32 ix);
 
 /*
+ * First of all, by the constructor: write what is read soon. A page that is read before it is
+ * written costs two faults.
+ */
+void lull_real_begin(void);
+
+/*
  * Once the process has all files that it starts with: learn where functions are. Not legal in a
  * signal handler. What is looked up later is found without the loader.
  */

@@ -317,7 +317,9 @@ void lull_process_starts_thread(void)
 
 void lull_process_forked(void)
 {
-	atomic_store(&starts.n_threads, 0);
+	/* In the child the first write copies a page. */
+	if (atomic_load(&starts.n_threads))
+		atomic_store(&starts.n_threads, 0);
 }
 
 /*

@@ -60,6 +60,17 @@ static bool fits(const char *name)
 	return is_fit;
 }
 
+/* What is said of it holds for the file alone. */
+static bool is_final(const char *name)
+{
+	int fd = lull_loader_open(AT_FDCWD, at(name));
+	bool is_final;
+
+	lull_loader_judge(fd, &is_final);
+	close(fd);
+	return is_final;
+}
+
 static void programs_are_told_by_their_loader(void **state)
 {
 	(void)state;
@@ -107,6 +118,10 @@ static void scripts_are_what_runs_them(void **state)
 	assert_false(fits("two"));
 	assert_true(fits("good"));
 	assert_true(fits("self"));
+	assert_true(is_final("ours"));
+	assert_false(is_final("good"));
+	assert_false(is_final("self"));
+	assert_false(is_final("nothing"));
 }
 
 static void what_is_not_understood_fits(void **state)
