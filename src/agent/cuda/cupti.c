@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "agent/core/agent.h"
@@ -11,19 +12,27 @@
 #include "agent/core/real.h"
 
 #define PATH_BYTES 1024u
+#define NAME_BYTES 52u
 
 struct lull_cupti lull_cupti;
 
-#define AS_SLOT(name, is_required, params) { (void **)&lull_cupti.name, #name, is_required },
+/* Without pointers, which each start would have to relocate. */
+#define AS_SLOT(name, is_required, params) \
+	{ #name, offsetof(struct lull_cupti, name), is_required },
 static const struct slot {
-	void **at;
-	const char *name;
+	char name[NAME_BYTES];
+	u16 off;
 	bool is_required;
 } slots[] = { LULL_CUPTI_FUNCTIONS(AS_SLOT) };
 #undef AS_SLOT
 
+#define CHECK(name, is_required, params) \
+	_Static_assert(sizeof(#name) <= NAME_BYTES, "the name fits, with its end");
+LULL_CUPTI_FUNCTIONS(CHECK)
+#undef CHECK
+
 /* Names that the loader may find by itself, newest first. */
-static const char *const sonames[] = {
+static const char sonames[][20] = {
 	"libcupti.so.13",
 	"libcupti.so.12",
 	"libcupti.so.11.8",
@@ -31,7 +40,7 @@ static const char *const sonames[] = {
 };
 
 /* Where wheels and toolkits put it, seen from the folder of a CUDA library. */
-static const char *const beside[] = {
+static const char beside[][48] = {
 	"/libcupti.so.13",
 	"/libcupti.so.12",
 	"/../../cuda_cupti/lib/libcupti.so.12",
@@ -120,8 +129,10 @@ bool lull_cupti_load(void)
 	/* Stacks of calls start in it: its file has to be known before the first of them. */
 	lull_modules_scan();
 	for (size_t i = 0; i < LULL_COUNT_OF(slots); i++) {
-		*slots[i].at = dlsym(lib, slots[i].name);
-		if (!*slots[i].at && slots[i].is_required) {
+		void **at = (void **)((u8 *)&lull_cupti + slots[i].off);
+
+		*at = dlsym(lib, slots[i].name);
+		if (!*at && slots[i].is_required) {
 			missing = slots[i].name;
 			return false;
 		}

@@ -24,11 +24,24 @@
 
 struct lull_py lull_py;
 
-#define AS_ROW(type, name, params) { #name, (void **)&lull_py.name },
+#define NAME_BYTES 36u
+
+/* Without pointers, which each start would have to relocate. */
+#define AS_ROW(type, name, params) { #name, offsetof(struct lull_py, name) },
 static const struct {
-	const char *name;
-	void **slot;
-} symbols[] = { PYTHON_FUNCTIONS(AS_ROW){ "_Py_NoneStruct", (void **)&lull_py.none } };
+	char name[NAME_BYTES];
+	u32 off;
+} symbols[] = { PYTHON_FUNCTIONS(AS_ROW){ "_Py_NoneStruct", offsetof(struct lull_py, none) } };
+
+#define CHECK(type, name, params) \
+	_Static_assert(sizeof(#name) <= NAME_BYTES, "the name fits, with its end");
+PYTHON_FUNCTIONS(CHECK)
+#undef CHECK
+
+static void **slot_of(u32 ix)
+{
+	return (void **)((u8 *)&lull_py + symbols[ix].off);
+}
 
 static LULL_EARLY struct {
 	u64 gc_counter; /* when the collection began that runs */
@@ -44,7 +57,7 @@ static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 	for (u32 i = 0; i < LULL_COUNT_OF(symbols); i++) {
 		const ElfW(Sym) *symbol = lull_loaded_symbol(file, symbols[i].name);
 
-		*symbols[i].slot = symbol ? (void *)(file->dlpi_addr + symbol->st_value) : NULL;
+		*slot_of(i) = symbol ? (void *)(file->dlpi_addr + symbol->st_value) : NULL;
 	}
 	return 1;
 }
@@ -447,7 +460,7 @@ py_object *PyInit__lull(void)
 
 	lull_loaded_walk(visit, NULL);
 	for (u32 i = 0; i < LULL_COUNT_OF(symbols); i++)
-		if (!*symbols[i].slot)
+		if (!*slot_of(i))
 			return NULL;
 	hooked.domain = lull_text("torch", 5);
 	return lull_py.PyModule_Create2(&module, PYTHON_API);
