@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 
 #include "agent/core/loaded.h"
 #include "agent/core/process.h"
@@ -200,12 +199,19 @@ static bool is_left_out(const struct lull_control *control)
 	return rank.rank >= 0 && !lull_ranks_has(control->ranks, rank.rank, rank.n_ranks);
 }
 
-/* The inode of the namespace that our numbers of processes are of; 0 without /proc. */
+/*
+ * The inode of the namespace that our numbers of processes are of; 0 without /proc. The link says
+ * it, too ("pid:[4026531836]"), and takes two thirds of the time that stat() takes.
+ */
 static u64 pid_namespace(void)
 {
-	struct stat st;
+	char text[32];
+	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/pid", text, sizeof(text));
+	u64 inode = 0;
 
-	return syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &st, 0) == 0 ? st.st_ino : 0;
+	for (long i = (long)sizeof("pid:[") - 1; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+		inode = inode * 10 + (u64)(text[i] - '0');
+	return inode;
 }
 
 /* The name of the program; this thread may be one of ours. */
