@@ -416,7 +416,7 @@ need/e2e/demo: $(BUILD)/examples/train
 need/e2e/export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 need/e2e/loggers: $(BUILD)/npm/package-lock.json
 need/e2e/fleet need/e2e/mcp: sim $(BUILD)/examples/train_cuda $(BUILD)/npm/package-lock.json
-need/e2e/part: sim
+need/e2e/part need/e2e/xla: sim
 need/e2e/duty need/e2e/metrics need/e2e/recipes need/e2e/try: sim $(BUILD)/examples/train_cuda
 need/e2e/try: sim $(BUILD)/e2e/change_guest $(BUILD)/e2e/unmarked_guest $(BUILD)/e2e/cudart_guest $(BUILD)/e2e/part/lazy/libcuda.so.1
 need/e2e/job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so

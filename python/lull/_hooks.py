@@ -14,10 +14,10 @@ import sys
 import threading
 
 # Bits of the agent's sources, as in src/wire/wire.h.
-TORCH, OPS, MODULES, REQUESTS = 1 << 24, 1 << 25, 1 << 26, 1 << 28
+CUDA, TORCH, OPS, MODULES, REQUESTS = 1 << 5, 1 << 24, 1 << 25, 1 << 26, 1 << 28
 
 # How far the hooks got, for tell().
-PACKAGE, HOOKED, WITH_OPS = 1, 2, 4
+PACKAGE, HOOKED, WITH_OPS, XLA_IS_PLAIN = 1, 2, 4, 8
 
 PATCHES = {}  # module -> function that wraps parts of it, once it is loaded
 BEFORE = {}  # module -> function to call before it is loaded
@@ -947,6 +947,13 @@ def _watch_requests():
         _agent.request_trouble()
 
 
+def _watch_xla():
+    try:
+        PATCHES["jaxlib"] = _load("_lull_xla", "_xla.py").begin(lambda: _agent.tell(XLA_IS_PLAIN))
+    except Exception:
+        pass  # then the agent does not record CUDA in that process, and says so
+
+
 def enter_late():
     """The agent has come into a program that runs (lull attach), maybe not for the first time."""
     global _sources
@@ -992,6 +999,8 @@ def begin(folder, is_late=False):
         BEFORE.clear()
     if _sources & REQUESTS:
         _watch_requests()
+    if _sources & CUDA:
+        _watch_xla()
     if PATCHES:
         sys.meta_path.insert(0, _Finder())
     if not _sources & TORCH:

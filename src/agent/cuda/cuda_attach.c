@@ -42,6 +42,7 @@
 #include "agent/cuda/cuda.h"
 #include "agent/counters/kernel_launch.h"
 #include "agent/cuda/cupti.h"
+#include "agent/cuda/xla.h"
 #include "agent/core/sys.h"
 #include "agent/core/decimal.h"
 
@@ -176,6 +177,10 @@ static bool take_cupti(void)
 {
 	int rc;
 
+	if (lull_xla_has_graphs()) {
+		lull_issue(LULL_ISSUE_xla_graphs, 1);
+		return false;
+	}
 	if (!lull_cupti_load())
 		return *lull_cupti_missing() ? lull_cuda_refuse(LULL_ISSUE_cupti_refused,
 								"it has no ", lull_cupti_missing())

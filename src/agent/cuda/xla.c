@@ -1,0 +1,39 @@
+#include "agent/cuda/xla.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/loaded.h"
+
+/* The kinds of commands that become graphs: none, if nothing follows. */
+#define FLAG "--xla_gpu_enable_command_buffer="
+
+/* jax_plugins/xla_cuda13/xla_cuda_plugin.so; libraries beside it are loaded before, and use CUDA. */
+static int is_plugin(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	bool *is_there = arg;
+
+	(void)size;
+	*is_there = file->dlpi_name && strstr(file->dlpi_name, "xla_cuda") != NULL;
+	return *is_there;
+}
+
+/* The last one of several counts. */
+static bool is_told(const char *flags)
+{
+	bool is_empty = false;
+
+	while (flags && (flags = strstr(flags, FLAG))) {
+		flags += sizeof(FLAG) - 1;
+		is_empty = *flags == '\0' || *flags == ' ';
+	}
+	return is_empty;
+}
+
+bool lull_xla_has_graphs(void)
+{
+	bool is_there = false;
+
+	lull_loaded_walk(is_plugin, &is_there);
+	return is_there && !is_told(getenv("XLA_FLAGS"));
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""JAX under a recording: XLA is asked to run without CUDA graphs, or else CUPTI is left alone, on the simulated device.
+
+Usage: test_xla.py BUILD [NAME...]
+
+Packages and plugin are stand-ins: what is tested is what lull does with their names and versions, not XLA.
+"""
+import os
+import shutil
+import sys
+
+import runner
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.join(BUILD, "lull")
+LIBM = "libm.so.6"
+FLAG = "--xla_gpu_enable_command_buffer="
+
+PROGRAM = """
+import ctypes, os, sys
+if "--jax" in sys.argv:
+    sys.path.insert(0, "site")
+    import jaxlib
+print("flags:", os.environ.get("XLA_FLAGS"))
+for path in [word for word in sys.argv if word.endswith(".so")]:
+    ctypes.CDLL(path)
+cuda = ctypes.CDLL("libcuda.so.1")
+device, context, memory = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+def call(name, *words):
+    status = getattr(cuda, name)(*words)
+    assert status == 0, (name, status)
+call("cuInit", 0)
+call("cuDeviceGet", ctypes.byref(device), 0)
+call("cuCtxCreate_v2", ctypes.byref(context), 0, device)
+call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(4096))
+for _ in range(5):
+    call("cuMemcpyHtoD_v2", memory, ctypes.create_string_buffer(4096), ctypes.c_size_t(4096))
+call("cuCtxSynchronize")
+"""
+
+
+def record(*words, version="0.11.2", flags=None, options=(), python=()):
+    """Returns the flags that the program saw, how many copies were recorded, and the names of issues."""
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"))
+    env.pop("XLA_FLAGS", None)
+    if flags is not None:
+        env["XLA_FLAGS"] = flags
+    os.makedirs("site/jaxlib", exist_ok=True)
+    with open("site/jaxlib/__init__.py", "w", encoding="utf-8") as f:
+        f.write(f"__version__ = {version!r}\n" if version else "")
+    with open("program.py", "w", encoding="utf-8") as f:
+        f.write(PROGRAM)
+    done = runner.run([LULL, "profile", "-q", "-f", "true", "-o", "r", *options, sys.executable, *python, "program.py", *words],
+                      env=env, check=True)
+    said = next(line for line in done.stdout.splitlines() if line.startswith("flags:"))
+    copies = runner.run([LULL, "query", "-f", "csv:nohdr", "r.lull", "SELECT count(*) FROM memcpy"], check=True).stdout
+    issues = runner.run([LULL, "query", "-f", "csv:nohdr", "r.lull", "SELECT name FROM issue"], check=True).stdout
+    return said[7:], int(copies), issues.split()
+
+
+def plugin():
+    """A library by the name of XLA's: another one's code, which does nothing when it is loaded."""
+    os.makedirs("jax_plugins/xla_cuda13", exist_ok=True)
+    path = os.path.abspath("jax_plugins/xla_cuda13/_versions.so")
+    source = next((p for p in (f"/lib/{os.uname().machine}-linux-gnu/{LIBM}", f"/usr/lib64/{LIBM}", f"/usr/lib/{LIBM}")
+                   if os.path.exists(p)), None)
+    if not source:
+        runner.skip("no libm.so.6 where Debian and others have it")
+    shutil.copy(source, path)
+    return path
+
+
+def jax_is_asked_for_no_graphs_and_the_report_says_so():
+    flags, copies, issues = record("--jax", plugin())
+    runner.expect("flags", flags == FLAG, flags)
+    runner.expect("copies", copies == 5, copies)
+    runner.expect("issues", "xla_plain" in issues and "xla_graphs" not in issues, issues)
+
+
+def flags_of_the_user_are_kept():
+    flags, copies, _ = record("--jax", flags="--xla_dump_to=/nowhere")
+    runner.expect("both", flags == "--xla_dump_to=/nowhere " + FLAG and copies == 5, (flags, copies))
+    flags, _, issues = record("--jax", flags=FLAG + "FUSION")
+    runner.expect("theirs", flags == FLAG + "FUSION" and "xla_plain" not in issues, (flags, issues))
+
+
+def versions_that_may_not_know_the_flag_are_left_alone():
+    for version in ("0.4.25", "0.3.1", "", "unknown"):
+        flags, copies, issues = record("--jax", version=version)
+        runner.expect(f"version {version}", flags == "None" and copies == 5, (flags, copies))
+        runner.expect(f"issues of {version}", not {"xla_plain", "torch_partly"} & set(issues), issues)
+    for version in ("0.4.26", "0.5.0.dev20250101", "1.0"):
+        flags, _, _ = record("--jax", version=version)
+        runner.expect(f"version {version}", flags == FLAG, flags)
+
+
+def no_flag_without_cuda_in_the_recording():
+    flags, _, issues = record("--jax", options=["-t", "nvtx,osrt"])
+    runner.expect("flags", flags == "None" and "xla_plain" not in issues, (flags, issues))
+
+
+def where_graphs_stay_cupti_is_left_alone():
+    """Python's hooks are not there with -I and --pytorch=none; graphs may also be wanted by the user."""
+    flags, copies, issues = record("--jax", plugin(), options=["--pytorch=none"])
+    runner.expect("no hooks", flags == "None" and copies == 0 and "xla_graphs" in issues, (flags, copies, issues))
+    _, copies, issues = record(plugin(), python=["-I"])
+    runner.expect("-I", copies == 0 and "xla_graphs" in issues, (copies, issues))
+    _, copies, issues = record("--jax", plugin(), flags=FLAG + "FUSION")
+    runner.expect("wanted", copies == 0 and "xla_graphs" in issues, (copies, issues))
+    _, copies, issues = record(plugin(), python=["-I"], flags=f"{FLAG}FUSION {FLAG} --xla_x")
+    runner.expect("the last one counts", copies == 5 and "xla_graphs" not in issues, (copies, issues))
+
+
+if __name__ == "__main__":
+    runner.main([jax_is_asked_for_no_graphs_and_the_report_says_so, flags_of_the_user_are_kept,
+                 versions_that_may_not_know_the_flag_are_left_alone, no_flag_without_cuda_in_the_recording,
+                 where_graphs_stay_cupti_is_left_alone], sys.argv[2:])
