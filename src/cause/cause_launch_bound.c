@@ -164,6 +164,10 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 {
 	f64 n = n_waits(why);
 
+	if (lull_subject_is_xla(why->lead))
+		snprintf(advice->fix, sizeof(advice->fix),
+			 "one function with jax.jit around the whole step, the optimizer as well, "
+			 "and jax.lax.scan over several steps; a larger batch");
 	if (n >= 2)
 		snprintf(advice->assumes, sizeof(advice->assumes),
 			 "shapes do not change, and the step can be captured, without its %s "

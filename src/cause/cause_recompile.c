@@ -44,9 +44,16 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
-/* Where cuDNN compiles, no compiler of PyTorch can be told anything. */
+/* XLA compiles for JAX; where cuDNN compiles, no compiler of PyTorch can be told anything. */
 static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
+	if (lull_subject_is_xla(why->lead)) {
+		snprintf(advice->fix, sizeof(advice->fix),
+			 "jax.jit compiles for each new shape, type and static argument: pad to a "
+			 "few sizes, make the function once, outside of the loop; "
+			 "JAX_EXPLAIN_CACHE_MISSES=1 says what changed");
+		return;
+	}
 	if (!lull_samples_of(why->lead, LULL_CAUSE_IX_recompile, "libcudnn"))
 		return;
 	snprintf(advice->fix, sizeof(advice->fix), "%s",

@@ -423,6 +423,14 @@ static void from_stack(struct lull_location *at, const struct lull_subject *s, u
 	at->line = frames[frame - 1].line;
 }
 
+/* Of what a library does inside, only that it compiles is worth telling. */
+static bool is_place(const char *name)
+{
+	if (lull_name_is_xla_part(name))
+		return !strncmp(name, "XlaCompile:", 11);
+	return !lull_name_is_step(name) && strncmp(name, "Optimizer.", 10) != 0;
+}
+
 struct lull_location lull_location_find(const struct lull_subject *s, u32 event, u32 stack)
 {
 	struct lull_location at = { .range = NULL };
@@ -435,8 +443,7 @@ struct lull_location lull_location_find(const struct lull_subject *s, u32 event,
 		const struct lull_host_event *ev = &events[e];
 		const char *name = lull_host_name(ev, s->reader);
 
-		if (ev->kind == LULL_HOST_RANGE && !lull_name_is_step(name) &&
-		    strncmp(name, "Optimizer.", 10) != 0) {
+		if (ev->kind == LULL_HOST_RANGE && is_place(name)) {
 			at.range = at.range ? at.range : name;
 			at.outer = name;
 		}
@@ -466,6 +473,19 @@ struct lull_location lull_location_find(const struct lull_subject *s, u32 event,
 	return at;
 }
 
+/* Append the name of a range; of "XlaModule:#hlo_module=jit_step,program_id=7#" what matters. */
+static size_t add_range(char *to, size_t cap_bytes, const char *name)
+{
+	size_t kind = strcspn(name, ":");
+	const char *value = strncmp(name + kind, ":#", 2) ? NULL : strchr(name + kind, '=');
+
+	if (!value)
+		return (size_t)snprintf(to, cap_bytes, "%s", name);
+	value++;
+	return (size_t)snprintf(to, cap_bytes, "%.*s %.*s", (int)kind, name,
+				(int)strcspn(value, ",#"), value);
+}
+
 void lull_location_format(const struct lull_location *at, char *to, size_t cap_bytes)
 {
 	const char *slash = at->file ? strrchr(at->file, '/') : NULL;
@@ -478,12 +498,14 @@ void lull_location_format(const struct lull_location *at, char *to, size_t cap_b
 	if (at->function && len < cap_bytes)
 		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? "  " : "",
 					at->function);
-	if (at->range && len < cap_bytes && !(at->function && !strcmp(at->function, at->range)))
-		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
-					at->range);
-	if (at->outer && at->outer != at->range && len < cap_bytes)
-		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
-					at->outer);
+	if (at->range && len < cap_bytes && !(at->function && !strcmp(at->function, at->range))) {
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s", len ? " in " : "");
+		len += len < cap_bytes ? add_range(to + len, cap_bytes - len, at->range) : 0;
+	}
+	if (at->outer && at->outer != at->range && len < cap_bytes) {
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s", len ? " in " : "");
+		len += len < cap_bytes ? add_range(to + len, cap_bytes - len, at->outer) : 0;
+	}
 	if (at->what && (!at->function || at->is_call) && len < cap_bytes)
 		snprintf(to + len, cap_bytes - len, "%s%s", len ? ", " : "", at->what);
 }

@@ -418,6 +418,18 @@ bool lull_subject_is_python(const struct lull_subject *s)
 	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
 }
 
+bool lull_subject_is_xla(const struct lull_subject *s)
+{
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(s->reader, LULL_TABLE_label, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (lull_name_is_xla_module(lull_reader_string(s->reader, labels[i].name, NULL)))
+			return true;
+	}
+	return false;
+}
+
 /* Its libraries, the names of its kernels and our hooks are as good a sign as its operators. */
 bool lull_subject_is_torch(const struct lull_subject *s)
 {

@@ -156,6 +156,9 @@ void lull_subject_release(struct lull_subject *s);
 /* Whether the process runs Python, as far as the recording knows. */
 bool lull_subject_is_python(const struct lull_subject *s);
 
+/* Whether XLA runs what a program of JAX calls: its ranges say so. */
+bool lull_subject_is_xla(const struct lull_subject *s);
+
 /* Whether the process uses PyTorch, as far as the recording knows. */
 bool lull_subject_is_torch(const struct lull_subject *s);
 

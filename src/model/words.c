@@ -53,10 +53,20 @@ bool lull_kernel_is_peer(const char *name)
 	       strcasestr(name, "ncclRecv") || strcasestr(name, "ncclSend");
 }
 
-/* Ranges of XLA: all but the one around the execution of a module are of its compiler. */
+bool lull_name_is_xla_module(const char *name)
+{
+	return begins(name, "XlaModule:");
+}
+
+/* All of its ranges but those around what it executes. */
 static bool is_xla_compiler(const char *name)
 {
-	return begins(name, "Xla") && !begins(name, "XlaModule");
+	return begins(name, "Xla") && !lull_name_is_xla_module(name);
+}
+
+bool lull_name_is_xla_part(const char *name)
+{
+	return begins(name, "Thunk:") || is_xla_compiler(name);
 }
 
 /* A compiler's rewriter writes nothing, and what is deserialized is read. */

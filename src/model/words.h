@@ -41,6 +41,13 @@ bool lull_kernel_is_peer(const char *name);
 u32 lull_name_bits(const char *name);
 
 /*
+ * Ranges of XLA (JAX): "XlaModule:#hlo_module=jit_step,program_id=7#" is around what it executes, be
+ * it an operator or a step. Others are inside of those, or of its compiler ("XlaCompile:...").
+ */
+bool lull_name_is_xla_module(const char *name);
+bool lull_name_is_xla_part(const char *name);
+
+/*
  * Whether a name that holds "decode" is about the tokens of a language model, not about input that
  * is unpacked: `has_prefill` says that the program has ranges named prefill, too.
  */

@@ -108,18 +108,6 @@ static bool is_module(const char *name)
 	return !strncmp(name, LULL_MODULE_PREFIX, sizeof(LULL_MODULE_PREFIX) - 1);
 }
 
-/* XLA makes a range around each function it compiled: an operator, or as much as a step. */
-static bool is_xla_module(const char *name)
-{
-	return !strncmp(name, "XlaModule:", 10);
-}
-
-/* Its others are inside of those, or of its compiler. */
-static bool is_part_of_xla(const char *name)
-{
-	return !strncmp(name, "Thunk:", 6) || (!strncmp(name, "Xla", 3) && !is_xla_module(name));
-}
-
 /* Ranges that a library makes in its own calls (CUB and Thrust, NCCL) name no part of a loop. */
 static bool is_library(struct shapes *s, const struct lull_host_event *e)
 {
@@ -135,7 +123,7 @@ static bool is_library(struct shapes *s, const struct lull_host_event *e)
 		if (!strcmp(domain, domains[i]))
 			return true;
 	}
-	return !strcmp(domain, "TSL") && is_part_of_xla(lull_host_name(e, s->f->reader));
+	return !strcmp(domain, "TSL") && lull_name_is_xla_part(lull_host_name(e, s->f->reader));
 }
 
 /* The shape of an event; NULL for what is no operator, no module, and no range of the program. */
@@ -161,7 +149,7 @@ static struct shape *shape_of(struct shapes *s, const struct lull_host_event *e)
 			struct shape *shape = lull_vec_push(&s->all);
 
 			shape->name = name;
-			shape->what = (u8)(is_xla_module(name) ? SHAPE_OP : kind);
+			shape->what = (u8)(lull_name_is_xla_module(name) ? SHAPE_OP : kind);
 			shape->is_epoch = strcasestr(name, "epoch");
 			*known = (u32)s->all.n;
 		}
