@@ -3,7 +3,8 @@
  *
  * Signal:  the device is idle while the thread is in a synchronising call or in a copy to the host;
  *          such a copy that the host waits for runs alone; or launches come late since such a wait
- *          drained the queue.
+ *          drained the queue; or at least 16 values a step are copied to the host one by one; or
+ *          samples say that a thread waits for a value while another one copies it (JAX).
  * Not it:  a wait that returns while other streams still run; a wait that no idle time follows; the
  *          wait that a framework adds after a copy from pageable memory, and copies of much data to
  *          such memory that come back (pageable-copy); copies of much data to pinned memory, which
@@ -13,8 +14,10 @@
 
 #include "cause/cause.h"
 #include "cause/evidence.h"
+#include "cause/marks.h"
 #include "cause/replay/replay.h"
 #include "cause/thresholds.h"
+#include "model/thread/doing.h"
 
 /* Whether the host waits for the copy: in the call, or in the next one. */
 static bool is_waited_for(const struct lull_claim *c, const struct lull_node *node)
@@ -29,6 +32,8 @@ static bool claim(const struct lull_claim *c)
 {
 	const struct lull_node *node = lull_claim_node(c);
 
+	if ((c->marks & LULL_MARK_VALUE) && !c->stall && c->pause == LULL_NO_PAUSE)
+		return c->place != LULL_PLACE_GAP || c->gap_ns < LULL_TN(gap_long_ns);
 	switch (c->place) {
 	case LULL_PLACE_COPY: {
 		const struct lull_copy *copy = lull_claim_copy(c);
@@ -37,6 +42,8 @@ static bool claim(const struct lull_claim *c)
 		       (lull_copy_is_pageable(copy) ||
 			(copy->size_bytes < LULL_TN(bulk_bytes) && is_waited_for(c, node)));
 	}
+	case LULL_PLACE_GAP:
+		return c->inside & LULL_IN_RESULT;
 	case LULL_PLACE_CALL:
 		return node->kind == LULL_KIND_OF_SYNC || (node->flags & LULL_NODE_OUT);
 	default:
@@ -90,6 +97,11 @@ static void apply(struct lull_what_if *w)
 		struct lull_replay_node *n = &w->nodes[i];
 
 		lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->sync_ns);
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_host_sync);
+		if (w->replay->subject->marks[n->node] & LULL_MARK_VALUE) {
+			lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->gap_ns);
+			lull_what_if_remove(w, i);
+		}
 		if ((n->kind == LULL_KIND_OF_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
 		    is_awaited_out(w, n)) {
 			/* So does the way to the call. */
@@ -134,6 +146,12 @@ static bool gets_results(const struct lull_subject *s)
 
 static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
+	if (lull_subject_is_xla(why->lead)) {
+		snprintf(advice->fix, sizeof(advice->fix),
+			 "read values together, jax.device_get() of all of them, and every N "
+			 "steps; until then keep them on the device");
+		return;
+	}
 	if (gets_results(why->lead))
 		return;
 	snprintf(advice->fix, sizeof(advice->fix),
@@ -149,6 +167,9 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 		snprintf(f->advice.assumes, sizeof(f->advice.assumes),
 			 "no control flow needs the value immediately, and the short kernels of "
 			 "the loop become one");
+	/* Another thread copies: the calls do not tell who waits. */
+	if (lull_subject_is_xla(why->lead))
+		lull_show_samples(why, f);
 	if (why->lead->exposed_ns)
 		lull_show(f, "cuda_call", NULL,
 			  "%s/step of it until the next launches reach the idle device",
@@ -167,7 +188,9 @@ const struct lull_cause lull_cause_host_sync = {
 	       "Counted: idle time in synchronising calls and in copies to the host, the time of "
 	       "such copies that run alone on the device (to pinned memory if they are smaller "
 	       "than 1 MiB), and the launch latency after a wait "
-	       "until the next work. The prediction removes waits and the copies that are waited "
+	       "until the next work; where a step copies at least 16 values of less than 64 KiB "
+	       "to the host with nothing between them on the device, also the time between two of "
+	       "them. The prediction removes waits and the copies that are waited "
 	       "for, with up to 10 us on the way to each. Work of the CPU on tensors that were "
 	       "copied so goes, too. A loop of at least "
 	       "8 iterations that waits in each is predicted as one batched operator.",
@@ -181,7 +204,7 @@ const struct lull_cause lull_cause_host_sync = {
 	.family = LULL_FAMILY_WAIT,
 	.exposes = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
-	.claims_at = LULL_AT(COPY) | LULL_AT(CALL),
+	.claims_at = LULL_AT(COPY) | LULL_AT(CALL) | LULL_AT(GAP) | LULL_AT(LATENCY),
 	.claim = claim,
 	.apply = apply,
 	.prove = prove,

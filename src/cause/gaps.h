@@ -14,7 +14,7 @@
 #include "cause/subject.h"
 
 /* Bits of `inside` that samples vote on. */
-#define LULL_GAP_BITS 16
+#define LULL_GAP_BITS 17
 extern const u32 lull_gap_bits[LULL_GAP_BITS];
 
 struct lull_gap {

@@ -82,6 +82,39 @@ static void mark_small(struct lull_subject *s, u32 from, u32 end)
 	}
 }
 
+/* A small copy to the host whose call does not wait for it: another thread does. */
+static bool is_value(const struct lull_subject *s, const struct lull_unit *unit)
+{
+	const struct lull_node *node;
+
+	if (unit->kind != LULL_UNIT_COPY || unit->node == LULL_NONE)
+		return false;
+	node = &s->chain.nodes[unit->node];
+	return !(node->flags & (LULL_NODE_SYNCED | LULL_NODE_PAGED)) &&
+	       is_small(s, node, LULL_COPY_OUT);
+}
+
+/*
+ * Values that are copied to the host with nothing between them on the device, if a step has many:
+ * each is asked for when the one before is there. Threads may take turns to copy them.
+ */
+static void mark_values(struct lull_subject *s)
+{
+	const struct lull_unit *at = s->units.at;
+	u32 next;
+
+	for (u32 i = 0; i < s->units.n; i = next) {
+		u64 n = 0;
+
+		for (next = i; next < s->units.n && at[next].round == at[i].round; next++)
+			n += next > i && is_value(s, &at[next]) && is_value(s, &at[next - 1]);
+		for (u32 k = i + 1; k < next && n >= LULL_TN(small_count); k++) {
+			if (is_value(s, &at[k]) && is_value(s, &at[k - 1]))
+				s->marks[at[k].node] |= LULL_MARK_VALUE;
+		}
+	}
+}
+
 void lull_subject_mark(struct lull_subject *s)
 {
 	const struct lull_chain *c = &s->chain;
@@ -99,6 +132,7 @@ void lull_subject_mark(struct lull_subject *s)
 			mark_small(s, i, next);
 		}
 	}
+	mark_values(s);
 }
 
 /* ---- start-up ---- */

@@ -7,13 +7,14 @@
 
 #include "cause/subject.h"
 
-#define LULL_MARK_POLL	     1u	 /* asks again what it asked before; so is the gap before it */
-#define LULL_MARK_POLL_FIRST 2u	 /* the first time that it asks */
-#define LULL_MARK_POLL_LAST  4u	 /* the last time */
-#define LULL_MARK_SMALL	     8u	 /* one of many small copies to the device, or waits for it */
-#define LULL_MARK_SMALL_GAP  16u /* the gap before it lies between two of these */
-#define LULL_MARK_PREEMPTED  32u /* the thread had no CPU for most of the call */
-#define LULL_MARK_START_UP   64u /* far longer than others of its name: a first use */
+#define LULL_MARK_POLL	     1u	  /* asks again what it asked before; so is the gap before it */
+#define LULL_MARK_POLL_FIRST 2u	  /* the first time that it asks */
+#define LULL_MARK_POLL_LAST  4u	  /* the last time */
+#define LULL_MARK_SMALL	     8u	  /* one of many small copies to the device, or waits for it */
+#define LULL_MARK_SMALL_GAP  16u  /* the gap before it lies between two of these */
+#define LULL_MARK_PREEMPTED  32u  /* the thread had no CPU for most of the call */
+#define LULL_MARK_START_UP   64u  /* far longer than others of its name: a first use */
+#define LULL_MARK_VALUE	     128u /* one of many values that are copied to the host one by one */
 #define LULL_MARK_POLLS	     (LULL_MARK_POLL | LULL_MARK_POLL_FIRST | LULL_MARK_POLL_LAST)
 
 /* Fill s->marks. */

@@ -195,6 +195,14 @@ u32 lull_doing_python(const char *function, const char *file)
 		{ "/socket.py", "readinto", LULL_IN_SOCKET },
 		{ "/ssl.py", "read", LULL_IN_SOCKET },
 		{ "/http/client.py", "", LULL_IN_SOCKET },
+		{ "/jax/_src/array.py", "_value", LULL_IN_RESULT },
+		{ "/jax/_src/array.py", "_single_device_array", LULL_IN_RESULT },
+		{ "/jax/_src/array.py", "__float__", LULL_IN_RESULT },
+		{ "/jax/_src/array.py", "__int__", LULL_IN_RESULT },
+		{ "/jax/_src/array.py", "__bool__", LULL_IN_RESULT },
+		{ "/jax/_src/array.py", "block_until_ready", LULL_IN_RESULT },
+		{ "/jax/_src/api.py", "block_until_ready", LULL_IN_RESULT },
+		{ "/jax/_src/api.py", "device_get", LULL_IN_RESULT },
 	};
 
 	/* Python 3.11 and later name the class, too: "Queue.get". */

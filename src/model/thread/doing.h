@@ -23,6 +23,7 @@
 #define LULL_IN_MANAGED 0x10000000u /* the driver moves pages of managed memory for the host */
 #define LULL_IN_MAPS	0x08000000u /* of a gap: large mappings are made or removed */
 #define LULL_IN_CHILD	0x20000000u /* waits for the end of a child process */
+#define LULL_IN_RESULT	0x40000000u /* waits for a value of the device (JAX) */
 #define LULL_IN_OTHERS	0x04000000u /* of a wait: other threads run or read meanwhile */
 
 /* What a call of the C library of this name does. */

@@ -32,6 +32,11 @@ struct lull_cupti lull_cupti;
 __thread struct lull_thread *lull_self;
 _Atomic u32 lull_cuda_has_neighbour;
 
+bool lull_xla_has_graphs(void)
+{
+	return false;
+}
+
 struct lull_thread *lull_thread_attach(void)
 {
 	thread = (struct lull_thread){ .magic = LULL_WIRE_MAGIC, .slot = &slot };
