@@ -41,8 +41,8 @@ bool lull_kernel_is_peer(const char *name);
 u32 lull_name_bits(const char *name);
 
 /*
- * Ranges of XLA (JAX): "XlaModule:#hlo_module=jit_step,program_id=7#" is around what it executes, be
- * it an operator or a step. Others are inside of those, or of its compiler ("XlaCompile:...").
+ * Ranges of XLA (JAX): "XlaModule:#hlo_module=jit_step,program_id=7#" is around what it executes,
+ * be it an operator or a step. Others are inside of those, or of its compiler ("XlaCompile:...").
  */
 bool lull_name_is_xla_module(const char *name);
 bool lull_name_is_xla_part(const char *name);

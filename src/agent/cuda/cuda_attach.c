@@ -42,7 +42,7 @@
 #include "agent/cuda/cuda.h"
 #include "agent/counters/kernel_launch.h"
 #include "agent/cuda/cupti.h"
-#include "agent/cuda/xla.h"
+#include "agent/cuda/cuda_xla.h"
 #include "agent/core/sys.h"
 #include "agent/core/decimal.h"
 
@@ -177,7 +177,7 @@ static bool take_cupti(void)
 {
 	int rc;
 
-	if (lull_xla_has_graphs()) {
+	if (lull_cuda_xla_has_graphs()) {
 		lull_issue(LULL_ISSUE_xla_graphs, 1);
 		return false;
 	}

@@ -32,7 +32,7 @@ struct lull_cupti lull_cupti;
 __thread struct lull_thread *lull_self;
 _Atomic u32 lull_cuda_has_neighbour;
 
-bool lull_xla_has_graphs(void)
+bool lull_cuda_xla_has_graphs(void)
 {
 	return false;
 }
