@@ -3,8 +3,10 @@
 
 Usage: test_xla.py BUILD [NAME...]
 
-Packages and plugin are stand-ins: what is tested is what lull does with their names and versions, not XLA.
+Packages and plugin are stand-ins: what is tested is what lull does with their names and versions, not XLA. What `lull why`
+says of JAX is asked of two recordings of a real device.
 """
+import json
 import os
 import shutil
 import sys
@@ -13,6 +15,7 @@ import runner
 
 BUILD = os.path.abspath(sys.argv[1])
 LULL = os.path.join(BUILD, "lull")
+TEST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIBM = "libm.so.6"
 FLAG = "--xla_gpu_enable_command_buffer="
 
@@ -111,7 +114,25 @@ def where_graphs_stay_cupti_is_left_alone():
     runner.expect("the last one counts", copies == 5 and "xla_graphs" not in issues, (copies, issues))
 
 
+def first_of(name):
+    """The first cause, how long a step is in ms, and the text of the answer."""
+    report = os.path.join(TEST, "data/jax", name + ".lull")
+    said = json.loads(runner.run([LULL, "why", "--format", "json", report], check=True).stdout)
+    text = runner.run([LULL, "why", report], check=True).stdout
+    return said["first"], said["steps"]["mean_ns"] / 1e6, text
+
+
+def recordings_of_an_h200_are_answered_in_the_words_of_jax():
+    cause, ms, text = first_of("many_floats")
+    runner.expect("values read one by one", cause == "host-sync" and 9 < ms < 12, (cause, ms, text))
+    runner.expect("its line and fix", "galaxy_deep_regressor.py:79" in text and "jax.device_get()" in text, text)
+    cause, ms, text = first_of("eager_adam")
+    runner.expect("operators without jit", cause == "launch-bound" and 25 < ms < 40, (cause, ms, text))
+    runner.expect("its place and fix", "XlaModule jit_multiply:" in text and "jax.jit around the whole step" in text, text)
+    runner.expect("no names for machines", "program_id" not in text and "#" not in text, text)
+
+
 if __name__ == "__main__":
     runner.main([jax_is_asked_for_no_graphs_and_the_report_says_so, flags_of_the_user_are_kept,
                  versions_that_may_not_know_the_flag_are_left_alone, no_flag_without_cuda_in_the_recording,
-                 where_graphs_stay_cupti_is_left_alone], sys.argv[2:])
+                 where_graphs_stay_cupti_is_left_alone, recordings_of_an_h200_are_answered_in_the_words_of_jax], sys.argv[2:])
