@@ -72,6 +72,16 @@ static const char *title_of(const struct lull_why *why, const struct lull_findin
 	return because == cause->because ? cause->title : because;
 }
 
+/* The function, or the range by its name for people. */
+static void put_function(struct lull_json *j, const struct lull_location *at)
+{
+	struct lull_location range = { .range = at->range };
+	char text[200];
+
+	lull_location_format(&range, text, sizeof(text));
+	pair_text(j, "function", at->function ? at->function : *text ? text : NULL);
+}
+
 static void put_findings(struct lull_json *j, const struct lull_page_report *report)
 {
 	const struct lull_finding *f = report->why->findings.at;
@@ -93,7 +103,7 @@ static void put_findings(struct lull_json *j, const struct lull_page_report *rep
 		put_prediction(j, &f[i].prediction);
 		pair_text(j, "file", f[i].at.file);
 		pair_u64(j, "line", f[i].at.line);
-		pair_text(j, "function", f[i].at.function ? f[i].at.function : f[i].at.range);
+		put_function(j, &f[i].at);
 		put_evidence(j, report->timeline, &f[i]);
 		lull_json_end(j);
 	}
