@@ -82,10 +82,17 @@ class Request:
         _agent.request_mark(PART, self.id, "part")
 
     def end(self, how=None):
-        try:
-            _agent.request_end(self, how)
-        except Exception:
-            pass
+        if self.is_open:
+            self.is_open = False
+            try:
+                how = str(how or self.status)
+                if _agent.request_told() is self:
+                    _agent.request_set_told(None)
+                    _agent.request_end(self.id, how)
+                else:
+                    _agent.request_mark(ENDED, self.id, how)
+            except Exception:
+                pass
 
 
 class Batch:
@@ -236,8 +243,15 @@ def watch_loops():
 
 def begin_request(name, trace="", moment=0):
     """A request arrived, and this code works for it. None if it is part of another, or we fail."""
+    around = _current.get()
+    if around is not None and around.is_open:
+        return None
     try:
-        return _agent.request_begin(name, trace, moment or 0)
+        request = Request(name, trace, moment or 0)
+        _current.set(request)
+        _agent.request_set_told(request)
+        _agent.request_work(request.name, request.id)
+        return request
     except Exception:
         return None
 
@@ -251,10 +265,9 @@ def end_request(request, error=None):
     """The end of what begin_request() gave, with the exception that ended it."""
     if request is None:
         return
-    try:
-        _agent.request_over(request, None if error is None else HUNG_UP if _is_hang_up(error) else FAILED)
-    except Exception:
-        pass
+    request.end(None if error is None else HUNG_UP if _is_hang_up(error) else FAILED)
+    if _current.get() is request:
+        _current.set(None)
 
 
 def _is_hang_up(error):
@@ -360,6 +373,7 @@ def _patch_anyio(module):
 # ---- http.server, and what is built on it: wsgiref, werkzeug ----
 
 _accepted = {}  # by descriptor: a connection, and when a server took it
+_unclosed = {}  # by the id of a connection: the request whose answer ends when it is closed
 
 
 def _sees_reads():
@@ -370,26 +384,17 @@ def _sees_reads():
 def _patch_socketserver(module):
     if not _sees_reads():
         _patch_accept(module.TCPServer)
-    _wrap_http(module.TCPServer, "shutdown_request")
+    original = module.TCPServer.shutdown_request
 
-
-def _wrap_http(kind, *names):
-    """These methods of a class are done by the agent, which calls what they were (src/agent/python/request_http.c)."""
-    _agent.request_http(http_name, _end_http)
-    for name in names:
-        original = getattr(kind, name)
-        function = _agent.request_http_wrap(name, original)
-        if function is not None:
-            setattr(kind, name, _method_of(function, original))
-
-
-def _method_of(function, original):
-    """One code for all of them, which is in a cache when the second is called."""
     @functools.wraps(original)
-    def method(*args, **kwargs):
-        return function(*args, **kwargs)
-    method._is_lull = True
-    return method
+    def shutdown_request(self, request):
+        # Before: the client may go on while our thread waits for a CPU.
+        ended = _unclosed.pop(id(request), None) if _unclosed else None
+        if ended is not None:
+            end_request(ended)
+        return original(self, request)
+    shutdown_request._is_lull = True
+    module.TCPServer.shutdown_request = shutdown_request
 
 
 def _patch_accept(server):
@@ -407,7 +412,27 @@ def _patch_accept(server):
     server.get_request = get_request
 
 
-def _end_http(handler, error):
+def _is_endless(handler):
+    """Whether the head of the answer, which is not sent yet, says nothing of its length."""
+    status = handler._lull_request.status
+    if handler.command == "HEAD" or type(status) is not int or status in (204, 304):
+        return False
+    for line in handler._headers_buffer:
+        if line[:15].lower() == b"content-length:" or line[:18].lower() == b"transfer-encoding:":
+            return False
+    return True
+
+
+def _closes_later(handler):
+    """Whether the client learns from the end of the connection that the answer is whole, and we learn of that."""
+    closer = getattr(type(handler.server), "shutdown_request", None)
+    if not getattr(handler, "close_connection", False) or not getattr(closer, "_is_lull", False):
+        return False
+    _unclosed[id(handler.request)] = handler._lull_request
+    return True
+
+
+def _end_http(handler, error=None):
     request = handler._lull_request
     handler._lull_request = None
     try:
@@ -425,7 +450,14 @@ def _ends_http(method):
         except BaseException as error:
             _end_http(self, error)
             raise
-        _agent.request_http_over(self)
+        if self._lull_request is not None:
+            try:
+                if self._lull_is_endless and _closes_later(self):
+                    self._lull_request = None
+                else:
+                    _end_http(self)
+            except Exception:
+                pass
         return result
     inner._is_lull = True
     return inner
@@ -441,9 +473,53 @@ def _wrap_own(of, handler):
                     setattr(kind, name, _ends_http(method))
 
 
+def _patch_http_answer(handler):
+    """What the head of the answer says."""
+    respond, end_head = handler.send_response_only, handler.end_headers
+
+    @functools.wraps(respond)
+    def send_response_only(self, code, *args, **kwargs):
+        request = self._lull_request
+        if request is not None and code >= 200:
+            request.status = int(code)
+        return respond(self, code, *args, **kwargs)
+
+    @functools.wraps(end_head)
+    def end_headers(self):
+        if self._lull_request is not None:
+            try:
+                self._lull_is_endless = _is_endless(self)
+            except Exception:
+                pass
+        return end_head(self)
+
+    handler._lull_is_endless = False  # nothing there says how long it is
+    handler.end_headers = end_headers
+    handler.send_response_only = send_response_only
+
+
 def _patch_http_server(module):
     """A request begins when its first data came, and ends when its method returns."""
     handler = module.BaseHTTPRequestHandler
+    parse = handler.parse_request
+
+    @functools.wraps(parse)
+    def parse_request(self):
+        if self._lull_request is not None:  # its method returns later, or never comes to us: it is done with that one
+            _end_http(self)
+        moment = self._lull_arrival
+        if moment:
+            self._lull_arrival = 0
+        else:
+            moment = arrival_of(getattr(self, "connection", None))
+        is_good = parse(self)
+        if is_good:
+            try:
+                trace = self.headers.get("traceparent", "")
+                self._lull_request = begin_request(http_name(self.command, self.path), trace, moment)
+            except Exception:
+                pass
+        return is_good
 
     def __init_subclass__(cls, **kwargs):
         super(handler, cls).__init_subclass__(**kwargs)
@@ -452,8 +528,10 @@ def _patch_http_server(module):
     wrap = careful(_wrap_own)
     handler.__init_subclass__ = classmethod(__init_subclass__)
     handler._lull_arrival, handler._lull_request = 0, None
-    handler._lull_endless = False  # the head of its answer is sent, and said nothing of its length
-    _wrap_http(handler, "parse_request", "flush_headers", "handle_one_request", "finish")
+    _patch_http_answer(handler)
+    handler.parse_request = parse_request
+    handler.handle_one_request = _ends_http(handler.handle_one_request)
+    handler.finish = _ends_http(handler.finish)
     for kind in _all_kinds(handler):
         wrap(kind, handler)
     if _sees_reads():
@@ -938,7 +1016,7 @@ def begin(agent, patches):
     """Add what is wrapped here to the modules that _hooks.py waits for."""
     global _agent, work
     _agent, work = agent, agent.request_work_for
-    agent.request_turns(Request, Batch, _current, _names, _short)
+    agent.request_turns(Request, Batch, _current)
 
     def watched(function):
         def apply(module):

@@ -18,7 +18,7 @@ struct py_method {
 	int flags;
 	const char *doc;
 };
-enum { WITH_ALL = 3, WITHOUT_ARGS = 4, WITH_ONE = 8, WITH_ARGS = 0x80 };
+enum { WITH_ARGS = 0x80, WITHOUT_ARGS = 4, WITH_ONE = 8 };
 
 /* PyModuleDef */
 struct py_module {
@@ -37,49 +37,37 @@ struct py_module {
 #define PYTHON_API 1013
 
 /* What is used of Python. */
-#define PYTHON_FUNCTIONS(F)                                                                     \
-	F(py_object *, PyModule_Create2, (struct py_module *, int))                             \
-	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))                          \
-	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))                         \
-	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long))                       \
-	F(void, PyErr_Clear, (void))                                                            \
-	F(void, PyErr_Fetch, (py_object **, py_object **, py_object **))                        \
-	F(void, PyErr_Restore, (py_object *, py_object *, py_object *))                         \
-	F(void, PyErr_NormalizeException, (py_object **, py_object **, py_object **))           \
-	F(void, Py_IncRef, (py_object *))                                                       \
-	F(void, Py_DecRef, (py_object *))                                                       \
-	F(py_object *, PyObject_Type, (py_object *))                                            \
-	F(py_object *, PyObject_Str, (py_object *))                                             \
-	F(py_object *, PyObject_GetAttr, (py_object *, py_object *))                            \
-	F(int, PyObject_SetAttr, (py_object *, py_object *, py_object *))                       \
-	F(int, PyObject_IsTrue, (py_object *))                                                  \
-	F(py_object *, PyObject_Call, (py_object *, py_object *, py_object *))                  \
-	F(py_object *, PyObject_CallFunctionObjArgs, (py_object *, ...))                        \
-	F(py_object *, PyObject_CallMethodObjArgs, (py_object *, py_object *, ...))             \
-	F(py_object *, PyDescr_NewMethod, (py_object *, const struct py_method *))              \
-	F(py_object *, PyCFunction_NewEx, (const struct py_method *, py_object *, py_object *)) \
-	F(py_object *, PyType_GenericNew, (py_object *, py_object *, py_object *))              \
-	F(py_object *, PyUnicode_InternFromString, (const char *))                              \
-	F(py_object *, PyUnicode_FromStringAndSize, (const char *, i64))                        \
-	F(int, PyContextVar_Get, (py_object *, py_object *, py_object **))                      \
-	F(py_object *, PyContextVar_Set, (py_object *, py_object *))                            \
-	F(py_object *, PyThreadState_GetDict, (void))                                           \
-	F(py_object *, PyDict_New, (void))                                                      \
-	F(py_object *, PyDict_GetItem, (py_object *, py_object *))                              \
-	F(int, PyDict_SetItem, (py_object *, py_object *, py_object *))                         \
-	F(int, PyDict_DelItem, (py_object *, py_object *))                                      \
-	F(i64, PyDict_Size, (py_object *))                                                      \
-	F(void, PyDict_Clear, (py_object *))                                                    \
-	F(py_object *, PyList_New, (i64))                                                       \
-	F(i64, PyList_Size, (py_object *))                                                      \
-	F(py_object *, PyList_GetItem, (py_object *, i64))                                      \
-	F(int, PyList_Append, (py_object *, py_object *))                                       \
-	F(int, PyList_SetSlice, (py_object *, i64, i64, py_object *))                           \
-	F(i64, PyTuple_Size, (py_object *))                                                     \
-	F(py_object *, PyTuple_GetItem, (py_object *, i64))                                     \
-	F(int, PySet_Contains, (py_object *, py_object *))                                      \
-	F(int, PyBytes_AsStringAndSize, (py_object *, char **, i64 *))                          \
-	F(py_object *, PyBool_FromLong, (long))                                                 \
+#define PYTHON_FUNCTIONS(F)                                                         \
+	F(py_object *, PyModule_Create2, (struct py_module *, int))                 \
+	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))              \
+	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))             \
+	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long))           \
+	F(void, PyErr_Clear, (void))                                                \
+	F(void, PyErr_Fetch, (py_object **, py_object **, py_object **))            \
+	F(void, PyErr_Restore, (py_object *, py_object *, py_object *))             \
+	F(void, Py_IncRef, (py_object *))                                           \
+	F(void, Py_DecRef, (py_object *))                                           \
+	F(py_object *, PyObject_Type, (py_object *))                                \
+	F(py_object *, PyObject_GetAttr, (py_object *, py_object *))                \
+	F(int, PyObject_SetAttr, (py_object *, py_object *, py_object *))           \
+	F(int, PyObject_IsTrue, (py_object *))                                      \
+	F(py_object *, PyObject_CallFunctionObjArgs, (py_object *, ...))            \
+	F(py_object *, PyObject_CallMethodObjArgs, (py_object *, py_object *, ...)) \
+	F(py_object *, PyDescr_NewMethod, (py_object *, const struct py_method *))  \
+	F(py_object *, PyUnicode_InternFromString, (const char *))                  \
+	F(int, PyContextVar_Get, (py_object *, py_object *, py_object **))          \
+	F(py_object *, PyThreadState_GetDict, (void))                               \
+	F(py_object *, PyDict_New, (void))                                          \
+	F(py_object *, PyDict_GetItem, (py_object *, py_object *))                  \
+	F(int, PyDict_SetItem, (py_object *, py_object *, py_object *))             \
+	F(int, PyDict_DelItem, (py_object *, py_object *))                          \
+	F(i64, PyDict_Size, (py_object *))                                          \
+	F(void, PyDict_Clear, (py_object *))                                        \
+	F(py_object *, PyList_New, (i64))                                           \
+	F(i64, PyList_Size, (py_object *))                                          \
+	F(py_object *, PyList_GetItem, (py_object *, i64))                          \
+	F(int, PyList_Append, (py_object *, py_object *))                           \
+	F(int, PyList_SetSlice, (py_object *, i64, i64, py_object *))               \
 	F(py_object *, PyLong_FromVoidPtr, (void *))
 
 #define AS_SLOT(type, name, params) type(*name) params;
@@ -97,41 +85,6 @@ static inline py_object *lull_py_none(void)
 {
 	lull_py.Py_IncRef(lull_py.none);
 	return lull_py.none;
-}
-
-static inline void lull_py_drop(py_object *object)
-{
-	if (object)
-		lull_py.Py_DecRef(object);
-}
-
-/* A new reference, NULL if there is none; no error stays. */
-static inline py_object *lull_py_attribute(py_object *of, py_object *name)
-{
-	py_object *found = lull_py.PyObject_GetAttr(of, name);
-
-	if (!found)
-		lull_py.PyErr_Clear();
-	return found;
-}
-
-/* False if it cannot be set; no error stays. */
-static inline bool lull_py_set(py_object *of, py_object *name, py_object *value)
-{
-	if (value && lull_py.PyObject_SetAttr(of, name, value) == 0)
-		return true;
-	lull_py.PyErr_Clear();
-	return false;
-}
-
-/* False also where it is not known; no error stays. */
-static inline bool lull_py_is_true(py_object *value)
-{
-	int is = value ? lull_py.PyObject_IsTrue(value) : 0;
-
-	if (is < 0)
-		lull_py.PyErr_Clear();
-	return is > 0;
 }
 
 /* A string of Python; empty if it is none. */
@@ -175,17 +128,14 @@ py_object *lull_py_request_took(py_object *self, py_object *fd);
 /* request_waiting(fd, moment): the same as of a moment, if data waits there; else 0. */
 py_object *lull_py_request_waiting(py_object *self, py_object *const *args, i64 n_args);
 
-/* A request arrived at that moment, 0 for now; its id. */
-u64 lull_py_arrive(py_object *name, py_object *traceparent, u64 moment);
-
-/* When the data came into a socket of which a server reads no further while it answers, or now. */
-u64 lull_py_arrival(int fd);
-
 /* request(name, traceparent, moment): a request arrived at that moment, 0 for now; its id. */
 py_object *lull_py_request(py_object *self, py_object *const *args, i64 n_args);
 
 /* request_mark(kind, id, text): as lull_request_mark(). */
 py_object *lull_py_request_mark(py_object *self, py_object *const *args, i64 n_args);
+
+/* request_end(id, text): it has ended, and this thread, which worked for it, works for none. */
+py_object *lull_py_request_end(py_object *self, py_object *const *args, i64 n_args);
 
 /* request_work(name, id...): this thread works for these; without arguments for none. */
 py_object *lull_py_request_work(py_object *self, py_object *const *args, i64 n_args);
@@ -195,29 +145,7 @@ py_object *lull_py_request_trouble(py_object *self, py_object *unused);
 
 /* ---- methods of request_turn.c ---- */
 
-/*
- * A request begins, and this code and thread work for it: a new reference to a Request, NULL if it
- * is part of another or cannot be made. `name` is one of http_name() or of the program.
- */
-py_object *lull_py_begin(py_object *name, py_object *traceparent, u64 moment);
-
-/* It ends if it is open, how: by its own word, or NULL; this thread works for it no longer. */
-void lull_py_end(py_object *request, py_object *how);
-
-/* The same, and this code works for it no longer. */
-void lull_py_over(py_object *request, py_object *how);
-
-/* request_begin(name, traceparent, moment): lull_py_begin(); None if it gives none. */
-py_object *lull_py_request_begin(py_object *self, py_object *const *args, i64 n_args);
-
-/* request_end(request, how), request_over(request, how): lull_py_end(), lull_py_over(). */
-py_object *lull_py_request_end(py_object *self, py_object *const *args, i64 n_args);
-py_object *lull_py_request_over(py_object *self, py_object *const *args, i64 n_args);
-
-/*
- * request_turns(Request, Batch, current, names, short): the types and the context variable of the
- * package, the names that are kept, and what makes one of them of another.
- */
+/* request_turns(Request, Batch, current): the types and the context variable of the package. */
 py_object *lull_py_request_turns(py_object *self, py_object *const *args, i64 n_args);
 
 /* request_work_for(request): this thread works for it, a request, a batch or None. */
@@ -236,22 +164,5 @@ py_object *lull_py_request_handles(py_object *self, py_object *handle);
 /* request_tag(queue, item), request_untag(queue, item): who put it there, as a list, or None. */
 py_object *lull_py_request_tag(py_object *self, py_object *const *args, i64 n_args);
 py_object *lull_py_request_untag(py_object *self, py_object *const *args, i64 n_args);
-
-/* ---- methods of request_http.c ---- */
-
-/*
- * request_http(http_name, failed): the functions of the package that give a request its name, and
- * that take a handler and the error that ended its request. Once, before the other two.
- */
-py_object *lull_py_request_http(py_object *self, py_object *const *args, i64 n_args);
-
-/*
- * request_http_wrap(name, method): what the method of this name of a class of http.server or
- * socketserver is to call in its place, with all its arguments; or None.
- */
-py_object *lull_py_request_http_wrap(py_object *self, py_object *const *args, i64 n_args);
-
-/* request_http_over(handler): a method of it has returned with which its request ends. */
-py_object *lull_py_request_http_over(py_object *self, py_object *handler);
 
 #endif

@@ -107,33 +107,28 @@ py_object *lull_py_request_came(py_object *self, py_object *fd)
  * A server that reads no further while it answers: what is known of a connection is of this
  * request.
  */
-u64 lull_py_arrival(int fd)
-{
-	u64 moment = lull_time(), came;
-	int saved = errno;
-	enum lull_came_sure sure;
-
-	if (!lull_has_recording())
-		return moment;
-	came = lull_came_at(fd, &sure);
-	if (came && came < moment && sure == LULL_CAME_EXACT) {
-		moment = lull_came_settle(fd, came, came);
-	} else {
-		struct wait wait = waited(fd);
-		bool is_new = came && came < moment && sure == LULL_CAME_UNSURE;
-
-		moment = arrival_of(&wait, is_new ? came : moment);
-		if (is_new)
-			lull_came_settle(fd, came, moment);
-	}
-	errno = saved;
-	return moment;
-}
-
 py_object *lull_py_request_arrival(py_object *self, py_object *fd)
 {
+	u64 moment = lull_time(), came;
+	int saved = errno, number = (int)lull_py_number(fd);
+	enum lull_came_sure sure;
+
 	(void)self;
-	return lull_py.PyLong_FromUnsignedLongLong(lull_py_arrival((int)lull_py_number(fd)));
+	if (lull_has_recording()) {
+		came = lull_came_at(number, &sure);
+		if (came && came < moment && sure == LULL_CAME_EXACT) {
+			moment = lull_came_settle(number, came, came);
+		} else {
+			struct wait wait = waited(number);
+			bool is_new = came && came < moment && sure == LULL_CAME_UNSURE;
+
+			moment = arrival_of(&wait, is_new ? came : moment);
+			if (is_new)
+				lull_came_settle(number, came, moment);
+		}
+	}
+	errno = saved;
+	return lull_py.PyLong_FromUnsignedLongLong(moment);
 }
 
 /* When the data came that a request which begins now is made of, or 0. */
@@ -175,25 +170,17 @@ py_object *lull_py_request_waiting(py_object *self, py_object *const *args, i64 
 	return lull_py.PyLong_FromUnsignedLongLong(moment);
 }
 
-u64 lull_py_arrive(py_object *name, py_object *traceparent, u64 moment)
+py_object *lull_py_request(py_object *self, py_object *const *args, i64 n_args)
 {
 	struct lull_request r = { .id = ++requests.n_requests };
 
-	if (lull_has_recording()) {
-		r.name = lull_py_text(name);
-		r.trace = lull_py_text(traceparent);
-		lull_request_arrived(&r, moment);
-	}
-	return r.id;
-}
-
-py_object *lull_py_request(py_object *self, py_object *const *args, i64 n_args)
-{
 	(void)self;
-	if (n_args != 3)
-		return lull_py.PyLong_FromUnsignedLongLong(0);
-	return lull_py.PyLong_FromUnsignedLongLong(
-		lull_py_arrive(args[0], args[1], lull_py_number(args[2])));
+	if (n_args == 3 && lull_has_recording()) {
+		r.name = lull_py_text(args[0]);
+		r.trace = lull_py_text(args[1]);
+		lull_request_arrived(&r, lull_py_number(args[2]));
+	}
+	return lull_py.PyLong_FromUnsignedLongLong(r.id);
 }
 
 py_object *lull_py_request_mark(py_object *self, py_object *const *args, i64 n_args)
@@ -205,6 +192,19 @@ py_object *lull_py_request_mark(py_object *self, py_object *const *args, i64 n_a
 		name = lull_py_text(args[2]);
 		lull_request_mark((enum lull_request_kind)lull_py_number(args[0]),
 				  lull_py_number(args[1]), &name);
+	}
+	return lull_py_none();
+}
+
+py_object *lull_py_request_end(py_object *self, py_object *const *args, i64 n_args)
+{
+	struct lull_text how;
+
+	(void)self;
+	if (n_args == 2 && lull_has_recording()) {
+		how = lull_py_text(args[1]);
+		lull_request_mark(LULL_REQUEST_ENDED, lull_py_number(args[0]), &how);
+		lull_request_work(&(struct lull_text){ 0 }, NULL, 0);
 	}
 	return lull_py_none();
 }

@@ -26,17 +26,13 @@
 	N(get)        \
 	N(id)         \
 	N(is_open)    \
-	N(n_parts)    \
 	N(name)       \
-	N(requests)   \
-	N(status)
+	N(requests)
 
 static struct {
 	py_object *request, *batch; /* the types */
 	py_object *current;	    /* the context variable */
-	py_object *names, *shorten; /* names that are kept, and what makes one of them */
 	py_object *run;		    /* Handle._run of asyncio, as it was */
-	py_object *yes, *no, *zero, *done;
 #define N(name) py_object *name;
 	struct {
 		NAMES(N)
@@ -46,27 +42,43 @@ static struct {
 
 /* ---- objects ---- */
 
+static void drop(py_object *object)
+{
+	if (object)
+		lull_py.Py_DecRef(object);
+}
+
+/* A new reference, NULL if there is none. */
+static py_object *attribute(py_object *of, py_object *name)
+{
+	py_object *found = lull_py.PyObject_GetAttr(of, name);
+
+	if (!found)
+		lull_py.PyErr_Clear();
+	return found;
+}
+
 static bool is_a(py_object *object, const py_object *type)
 {
 	py_object *its = lull_py.PyObject_Type(object);
 
-	lull_py_drop(its);
+	drop(its);
 	return its == type;
 }
 
 static bool is_open(py_object *request)
 {
-	py_object *value = lull_py_attribute(request, turn.word.is_open);
-	bool is = lull_py_is_true(value);
+	py_object *value = attribute(request, turn.word.is_open);
+	int is = value ? lull_py.PyObject_IsTrue(value) : 0;
 
-	lull_py_drop(value);
-	return is;
+	drop(value);
+	return is > 0;
 }
 
 /* The requests of a batch that are open: a list that nobody changes. A new reference, or NULL. */
 static py_object *all_open(py_object *batch)
 {
-	py_object *all = lull_py_attribute(batch, turn.word.requests), *open;
+	py_object *all = attribute(batch, turn.word.requests), *open;
 	i64 n = all ? lull_py.PyList_Size(all) : 0, n_open = 0;
 
 	for (i64 i = 0; i < n; i++)
@@ -80,7 +92,7 @@ static py_object *all_open(py_object *batch)
 		if (one && is_open(one))
 			lull_py.PyList_Append(open, one);
 	}
-	lull_py_drop(all);
+	drop(all);
 	if (open)
 		lull_py.PyObject_SetAttr(batch, turn.word.requests, open);
 	return open;
@@ -108,18 +120,18 @@ static void set_told(py_object *request)
 
 static void tell(py_object *const *requests, u32 n)
 {
-	py_object *name = n ? lull_py_attribute(requests[0], turn.word.name) : NULL;
+	py_object *name = n ? attribute(requests[0], turn.word.name) : NULL;
 	struct lull_text text = name ? lull_py_text(name) : (struct lull_text){ 0 };
 	u64 ids[MAX_IDS];
 
 	for (u32 i = 0; i < n; i++) {
-		py_object *id = lull_py_attribute(requests[i], turn.word.id);
+		py_object *id = attribute(requests[i], turn.word.id);
 
 		ids[i] = id ? lull_py_number(id) : 0;
-		lull_py_drop(id);
+		drop(id);
 	}
 	lull_request_work(&text, ids, name ? n : 0);
-	lull_py_drop(name);
+	drop(name);
 }
 
 static void tell_batch(py_object *batch)
@@ -131,18 +143,18 @@ static void tell_batch(py_object *batch)
 	for (i64 i = 0; i < n; i++)
 		requests[i] = lull_py.PyList_GetItem(open, i);
 	tell(requests, (u32)n);
-	lull_py_drop(open);
+	drop(open);
 }
 
 static bool has_open(py_object *batch)
 {
-	py_object *all = lull_py_attribute(batch, turn.word.requests);
+	py_object *all = attribute(batch, turn.word.requests);
 	i64 n = all ? lull_py.PyList_Size(all) : 0;
 	bool has = false;
 
 	for (i64 i = 0; i < n && !has; i++)
 		has = is_open(lull_py.PyList_GetItem(all, i));
-	lull_py_drop(all);
+	drop(all);
 	return has;
 }
 
@@ -172,21 +184,15 @@ static bool is_ready(void)
 py_object *lull_py_request_turns(py_object *self, py_object *const *args, i64 n_args)
 {
 	(void)self;
-	if (n_args != 5 || is_ready())
+	if (n_args != 3 || is_ready())
 		return lull_py_none();
 #define N(name) turn.word.name = lull_py.PyUnicode_InternFromString(#name);
 	NAMES(N)
 #undef N
 	turn.request = args[0];
 	turn.batch = args[1];
-	turn.names = args[3];
-	turn.shorten = args[4];
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 3; i++)
 		lull_py.Py_IncRef(args[i]); /* for good */
-	turn.yes = lull_py.PyBool_FromLong(1);
-	turn.no = lull_py.PyBool_FromLong(0);
-	turn.zero = lull_py.PyLong_FromUnsignedLongLong(0);
-	turn.done = lull_py.PyUnicode_InternFromString("done");
 	turn.current = args[2];
 	return lull_py_none();
 }
@@ -227,7 +233,7 @@ static py_object *holder_of_now(void)
 	}
 	if (holder != lull_py.none)
 		return holder;
-	lull_py_drop(holder);
+	drop(holder);
 	return NULL;
 }
 
@@ -235,11 +241,11 @@ static void mark_token(py_object *request)
 {
 	static const char name[] = "token";
 	struct lull_text text = lull_text(name, sizeof(name) - 1);
-	py_object *id = is_open(request) ? lull_py_attribute(request, turn.word.id) : NULL;
+	py_object *id = is_open(request) ? attribute(request, turn.word.id) : NULL;
 
 	if (id)
 		lull_request_mark(LULL_REQUEST_TOKEN, lull_py_number(id), &text);
-	lull_py_drop(id);
+	drop(id);
 }
 
 /* A token for this request, or for the present one if it is None. */
@@ -258,161 +264,9 @@ py_object *lull_py_request_token(py_object *self, py_object *request)
 		open = all_open(request);
 		for (i64 i = 0, n = open ? lull_py.PyList_Size(open) : 0; i < n; i++)
 			mark_token(lull_py.PyList_GetItem(open, i));
-		lull_py_drop(open);
+		drop(open);
 	}
-	lull_py_drop(holder);
-	return lull_py_none();
-}
-
-/* ---- beginning and ending ---- */
-
-/* One of the names that are kept; a new reference, or NULL. */
-static py_object *kept_name(py_object *name)
-{
-	int is_kept = lull_py.PySet_Contains(turn.names, name);
-	py_object *made = NULL;
-
-	if (is_kept > 0) {
-		lull_py.Py_IncRef(name);
-		return name;
-	}
-	lull_py.PyErr_Clear();
-	made = lull_py.PyObject_CallFunctionObjArgs(turn.shorten, name, NULL);
-	if (!made)
-		lull_py.PyErr_Clear();
-	return made;
-}
-
-/* What Request(name, traceparent, moment) makes, without a call of Python; NULL if it cannot be. */
-static py_object *make(py_object *name, py_object *traceparent, u64 moment, u64 *id)
-{
-	py_object *made = lull_py.PyType_GenericNew(turn.request, NULL, NULL), *number = NULL;
-	bool is_whole = made && lull_py_set(made, turn.word.name, name) &&
-			lull_py_set(made, turn.word.status, turn.done) &&
-			lull_py_set(made, turn.word.is_open, turn.yes) &&
-			lull_py_set(made, turn.word.n_parts, turn.zero);
-
-	if (is_whole) {
-		*id = lull_py_arrive(name, traceparent, moment);
-		number = lull_py.PyLong_FromUnsignedLongLong(*id);
-		is_whole = lull_py_set(made, turn.word.id, number);
-	}
-	lull_py_drop(number);
-	if (is_whole)
-		return made;
-	lull_py.PyErr_Clear();
-	lull_py_drop(made);
-	return NULL;
-}
-
-static void set_current(py_object *request)
-{
-	py_object *token = lull_py.PyContextVar_Set(turn.current, request);
-
-	if (!token)
-		lull_py.PyErr_Clear();
-	lull_py_drop(token);
-}
-
-py_object *lull_py_begin(py_object *name, py_object *traceparent, u64 moment)
-{
-	py_object *around = is_ready() ? holder_of_now() : NULL, *request = NULL;
-	bool is_part = around && is_open(around);
-	u64 id = 0;
-
-	lull_py_drop(around);
-	name = is_ready() && !is_part ? kept_name(name) : NULL;
-	if (name)
-		request = make(name, traceparent, moment, &id);
-	if (request) {
-		set_current(request);
-		set_told(request);
-		if (lull_has_recording()) {
-			struct lull_text text = lull_py_text(name);
-
-			lull_request_work(&text, &id, 1);
-		}
-	}
-	lull_py_drop(name);
-	return request;
-}
-
-/* The text of how it ended, a new reference or NULL. */
-static py_object *end_of(py_object *request, py_object *how)
-{
-	py_object *status = how ? NULL : lull_py_attribute(request, turn.word.status), *text;
-
-	text = how || status ? lull_py.PyObject_Str(how ? how : status) : NULL;
-	if (!text)
-		lull_py.PyErr_Clear();
-	lull_py_drop(status);
-	return text;
-}
-
-void lull_py_end(py_object *request, py_object *how)
-{
-	py_object *text, *id;
-	bool is_here;
-
-	if (!is_ready() || !is_open(request))
-		return;
-	lull_py_set(request, turn.word.is_open, turn.no);
-	is_here = told() == request;
-	if (is_here)
-		set_told(NULL);
-	if (!lull_has_recording())
-		return;
-	text = end_of(request, how);
-	id = lull_py_attribute(request, turn.word.id);
-	if (text && id) {
-		struct lull_text name = lull_py_text(text);
-
-		lull_request_mark(LULL_REQUEST_ENDED, lull_py_number(id), &name);
-	}
-	if (is_here)
-		lull_request_work(&(struct lull_text){ 0 }, NULL, 0);
-	lull_py_drop(text);
-	lull_py_drop(id);
-}
-
-void lull_py_over(py_object *request, py_object *how)
-{
-	py_object *holder;
-
-	lull_py_end(request, how);
-	holder = is_ready() ? holder_of_now() : NULL;
-	if (holder == request && request)
-		set_current(lull_py.none);
-	lull_py_drop(holder);
-}
-
-static py_object *or_null(py_object *object)
-{
-	return object == lull_py.none ? NULL : object;
-}
-
-py_object *lull_py_request_begin(py_object *self, py_object *const *args, i64 n_args)
-{
-	py_object *made =
-		n_args == 3 ? lull_py_begin(args[0], args[1], lull_py_number(args[2])) : NULL;
-
-	(void)self;
-	return made ? made : lull_py_none();
-}
-
-py_object *lull_py_request_end(py_object *self, py_object *const *args, i64 n_args)
-{
-	(void)self;
-	if (n_args == 2)
-		lull_py_end(args[0], or_null(args[1]));
-	return lull_py_none();
-}
-
-py_object *lull_py_request_over(py_object *self, py_object *const *args, i64 n_args)
-{
-	(void)self;
-	if (n_args == 2)
-		lull_py_over(args[0], or_null(args[1]));
+	drop(holder);
 	return lull_py_none();
 }
 
@@ -421,7 +275,7 @@ py_object *lull_py_request_over(py_object *self, py_object *const *args, i64 n_a
 /* Handle._run(): the callback works for the request of its context. */
 static py_object *run(py_object *self, py_object *unused)
 {
-	py_object *context = lull_py_attribute(self, turn.word._context), *request = NULL, *result;
+	py_object *context = attribute(self, turn.word._context), *request = NULL, *result;
 	py_object *error[3];
 
 	(void)unused;
@@ -432,8 +286,8 @@ static py_object *run(py_object *self, py_object *unused)
 		lull_py.PyErr_Clear();
 	else if (request != lull_py.none)
 		turn_to(request);
-	lull_py_drop(request);
-	lull_py_drop(context);
+	drop(request);
+	drop(context);
 	result = lull_py.PyObject_CallFunctionObjArgs(turn.run, self, NULL);
 	if (!result)
 		lull_py.PyErr_Fetch(&error[0], &error[1], &error[2]);
@@ -453,8 +307,8 @@ py_object *lull_py_request_handles(py_object *self, py_object *handle)
 
 	(void)self;
 	if (is_ready() && !turn.run)
-		turn.run = lull_py_attribute(handle, name);
-	lull_py_drop(name);
+		turn.run = attribute(handle, name);
+	drop(name);
 	made = turn.run ? lull_py.PyDescr_NewMethod(handle, &method) : NULL;
 	if (made)
 		return made;
@@ -467,11 +321,11 @@ py_object *lull_py_request_handles(py_object *self, py_object *handle)
 /* The dict of a queue that has the holders of its items: by the id of an item a list of lists. */
 static py_object *tags_of(py_object *queue)
 {
-	py_object *tags = lull_py_attribute(queue, turn.word._lull_tags);
+	py_object *tags = attribute(queue, turn.word._lull_tags);
 
 	if (tags != lull_py.none)
 		return tags;
-	lull_py_drop(tags);
+	drop(tags);
 	return NULL;
 }
 
@@ -487,10 +341,10 @@ static py_object *holders(void)
 		if (list)
 			lull_py.PyList_Append(list, holder);
 	}
-	lull_py_drop(holder);
+	drop(holder);
 	if (list && lull_py.PyList_Size(list) > 0)
 		return list;
-	lull_py_drop(list);
+	drop(list);
 	return NULL;
 }
 
@@ -504,8 +358,8 @@ static void put_tag(py_object *tags, py_object *item, py_object *list)
 		waiting = made = lull_py.PyList_New(0);
 	if (waiting && lull_py.PyList_Append(waiting, list) == 0 && made)
 		lull_py.PyDict_SetItem(tags, key, made);
-	lull_py_drop(made);
-	lull_py_drop(key);
+	drop(made);
+	drop(key);
 }
 
 /* request_tag(queue, item): it is put into it, for those that this code works for. */
@@ -530,8 +384,8 @@ py_object *lull_py_request_tag(py_object *self, py_object *const *args, i64 n_ar
 	if (tags && list)
 		put_tag(tags, args[1], list);
 	lull_py.PyErr_Clear();
-	lull_py_drop(tags);
-	lull_py_drop(list);
+	drop(tags);
+	drop(list);
 	return lull_py_none();
 }
 
@@ -551,10 +405,10 @@ py_object *lull_py_request_untag(py_object *self, py_object *const *args, i64 n_
 			lull_py.PyDict_DelItem(tags, key);
 	}
 	lull_py.PyErr_Clear();
-	lull_py_drop(key);
-	lull_py_drop(tags);
+	drop(key);
+	drop(tags);
 	if (found && lull_py.PyList_Size(found) > 0)
 		return found;
-	lull_py_drop(found);
+	drop(found);
 	return lull_py_none();
 }
