@@ -17,7 +17,7 @@ import threading
 CUDA, TORCH, OPS, MODULES, REQUESTS = 1 << 5, 1 << 24, 1 << 25, 1 << 26, 1 << 28
 
 # How far the hooks got, for tell().
-PACKAGE, HOOKED, WITH_OPS, XLA_IS_PLAIN = 1, 2, 4, 8
+PACKAGE, HOOKED, WITH_OPS = 1, 2, 4
 
 PATCHES = {}  # module -> function that wraps parts of it, once it is loaded
 BEFORE = {}  # module -> function to call before it is loaded
@@ -949,7 +949,7 @@ def _watch_requests():
 
 def _watch_xla():
     try:
-        PATCHES["jaxlib"] = _load("_lull_xla", "_xla.py").begin(lambda: _agent.tell(XLA_IS_PLAIN))
+        PATCHES["jaxlib"] = _load("_lull_xla", "_xla.py").ask
     except Exception:
         pass  # then the agent does not record CUDA in that process, and says so
 

@@ -2,7 +2,8 @@
 
 XLA changes the nodes of its graphs ("command buffers") between launches, and CUPTI, which records
 kernels, may then corrupt memory: programs of JAX end with CUDA_ERROR_LAUNCH_FAILED. XLA's own
-profiler leaves graphs out for this reason; so does a flag that XLA reads when it starts.
+profiler leaves graphs out for this reason; so does a flag that XLA reads when it starts. Where it
+is not set, the agent leaves CUPTI alone (src/agent/cuda/cuda_xla.c).
 """
 import os
 
@@ -20,14 +21,13 @@ def _numbers(version):
     return tuple(parts)
 
 
-def begin(tell):
-    """Returns what to call with the package jaxlib, which has its version and has not started XLA yet."""
-
-    def ask(jaxlib):
-        flags = os.environ.get("XLA_FLAGS", "")
-        if FLAG in flags or _numbers(getattr(jaxlib, "__version__", "")) < OLDEST:
-            return
-        os.environ["XLA_FLAGS"] = (flags + " " + FLAG).strip()
-        tell()
-
-    return ask
+def ask(jaxlib):
+    """Called with the package jaxlib, which has its version and has not started XLA yet."""
+    flags = os.environ.get("XLA_FLAGS", "").strip()
+    # Without a dash it is the name of a file with flags, which we do not change.
+    if FLAG in flags or (flags and not flags.startswith("-")):
+        return
+    if _numbers(getattr(jaxlib, "__version__", "")) < OLDEST:
+        return
+    # In front: XLA reads no further than to the first word that is no flag.
+    os.environ["XLA_FLAGS"] = (FLAG + " " + flags).strip()

@@ -78,7 +78,6 @@ enum {
 	LULL_TORCH_PACKAGE = 1, /* our package was loaded into the interpreter */
 	LULL_TORCH_HOOKED = 2,	/* torch was imported and hooked */
 	LULL_TORCH_OPS = 4,	/* operators are recorded */
-	LULL_TORCH_XLA = 8,	/* not PyTorch: XLA was asked to run without CUDA graphs */
 };
 
 /* What may begin a recording; bits of lull_control.watch. */

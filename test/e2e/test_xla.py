@@ -61,10 +61,10 @@ def record(*words, version="0.11.2", flags=None, options=(), python=()):
     return said[7:], int(copies), issues.split()
 
 
-def plugin():
+def plugin(folder="jax_plugins/xla_cuda13"):
     """A library by the name of XLA's: another one's code, which does nothing when it is loaded."""
-    os.makedirs("jax_plugins/xla_cuda13", exist_ok=True)
-    path = os.path.abspath("jax_plugins/xla_cuda13/_versions.so")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.abspath(os.path.join(folder, "_versions.so"))
     source = next((p for p in (f"/lib/{os.uname().machine}-linux-gnu/{LIBM}", f"/usr/lib64/{LIBM}", f"/usr/lib/{LIBM}")
                    if os.path.exists(p)), None)
     if not source:
@@ -82,9 +82,10 @@ def jax_is_asked_for_no_graphs_and_the_report_says_so():
 
 def flags_of_the_user_are_kept():
     flags, copies, _ = record("--jax", flags="--xla_dump_to=/nowhere")
-    runner.expect("both", flags == "--xla_dump_to=/nowhere " + FLAG and copies == 5, (flags, copies))
-    flags, _, issues = record("--jax", flags=FLAG + "FUSION")
-    runner.expect("theirs", flags == FLAG + "FUSION" and "xla_plain" not in issues, (flags, issues))
+    runner.expect("both", flags == FLAG + " --xla_dump_to=/nowhere" and copies == 5, (flags, copies))
+    for theirs in (FLAG + "FUSION", "/a/file/of flags", " more"):
+        flags, _, issues = record("--jax", flags=theirs)
+        runner.expect("theirs", flags == theirs and "xla_plain" not in issues, (flags, issues))
 
 
 def versions_that_may_not_know_the_flag_are_left_alone():
@@ -106,8 +107,11 @@ def where_graphs_stay_cupti_is_left_alone():
     """Python's hooks are not there with -I and --pytorch=none; graphs may also be wanted by the user."""
     flags, copies, issues = record("--jax", plugin(), options=["--pytorch=none"])
     runner.expect("no hooks", flags == "None" and copies == 0 and "xla_graphs" in issues, (flags, copies, issues))
-    _, copies, issues = record(plugin(), python=["-I"])
-    runner.expect("-I", copies == 0 and "xla_graphs" in issues, (copies, issues))
+    for folder in ("jax_plugins/xla_cuda13", "site-packages/jax_cuda12_plugin", "site-packages/jaxlib/cuda"):
+        _, copies, issues = record(plugin(folder), python=["-I"])
+        runner.expect(f"-I, {folder}", copies == 0 and "xla_graphs" in issues, (copies, issues))
+    _, copies, issues = record(plugin("my_xla_cuda_test"), python=["-I"])
+    runner.expect("another library", copies == 5 and "xla_graphs" not in issues, (copies, issues))
     _, copies, issues = record("--jax", plugin(), flags=FLAG + "FUSION")
     runner.expect("wanted", copies == 0 and "xla_graphs" in issues, (copies, issues))
     _, copies, issues = record(plugin(), python=["-I"], flags=f"{FLAG}FUSION {FLAG} --xla_x")

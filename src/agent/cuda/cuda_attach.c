@@ -175,12 +175,15 @@ static bool give_up(const char *what, int rc)
 /* Everything up to the subscription; false with the reason counted. */
 static bool take_cupti(void)
 {
+	enum lull_cuda_xla xla = lull_cuda_xla();
 	int rc;
 
-	if (lull_cuda_xla_has_graphs()) {
+	if (xla == LULL_CUDA_XLA_GRAPHS) {
 		lull_issue(LULL_ISSUE_xla_graphs, 1);
 		return false;
 	}
+	if (xla == LULL_CUDA_XLA_PLAIN)
+		lull_issue(LULL_ISSUE_xla_plain, 1);
 	if (!lull_cupti_load())
 		return *lull_cupti_missing() ? lull_cuda_refuse(LULL_ISSUE_cupti_refused,
 								"it has no ", lull_cupti_missing())

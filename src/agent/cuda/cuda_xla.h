@@ -9,9 +9,13 @@
 #ifndef LULL_AGENT_CUDA_CUDA_XLA_H
 #define LULL_AGENT_CUDA_CUDA_XLA_H
 
-#include <stdbool.h>
+enum lull_cuda_xla {
+	LULL_CUDA_XLA_NONE,   /* its CUDA libraries are not loaded */
+	LULL_CUDA_XLA_PLAIN,  /* it was told to leave out graphs */
+	LULL_CUDA_XLA_GRAPHS, /* it may use them */
+};
 
-/* True if XLA's CUDA plugin is loaded and was not told to leave out graphs. Any thread. */
-bool lull_cuda_xla_has_graphs(void);
+/* Which it is in this process. Any thread. */
+enum lull_cuda_xla lull_cuda_xla(void);
 
 #endif

@@ -306,12 +306,8 @@ LULL_AT_START static void start(void)
 /* tell(bits): how far the hooks came, LULL_TORCH_*. */
 static py_object *tell(py_object *self, py_object *bits)
 {
-	u32 told = (u32)lull_py_number(bits);
-
 	(void)self;
-	if (told & ~state.told & LULL_TORCH_XLA)
-		lull_issue(LULL_ISSUE_xla_plain, 1);
-	state.told |= told;
+	state.told |= (u32)lull_py_number(bits);
 	show();
 	return lull_py_none();
 }

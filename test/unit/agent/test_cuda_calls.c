@@ -32,9 +32,9 @@ struct lull_cupti lull_cupti;
 __thread struct lull_thread *lull_self;
 _Atomic u32 lull_cuda_has_neighbour;
 
-bool lull_cuda_xla_has_graphs(void)
+enum lull_cuda_xla lull_cuda_xla(void)
 {
-	return false;
+	return LULL_CUDA_XLA_NONE;
 }
 
 struct lull_thread *lull_thread_attach(void)
