@@ -28,24 +28,33 @@ static bool is_waited_for(const struct lull_claim *c, const struct lull_node *no
 			node->end_ns > unit->begin_ns + (unit->end_ns - unit->begin_ns) / 2);
 }
 
+/* One of many values that are copied one by one, while another thread waits for each. */
+static bool is_value(const struct lull_claim *c)
+{
+	return (c->marks & LULL_MARK_VALUE) && !c->stall && c->pause == LULL_NO_PAUSE;
+}
+
 static bool claim(const struct lull_claim *c)
 {
 	const struct lull_node *node = lull_claim_node(c);
 
-	if ((c->marks & LULL_MARK_VALUE) && !c->stall && c->pause == LULL_NO_PAUSE)
-		return c->place != LULL_PLACE_GAP || c->gap_ns < LULL_TN(gap_long_ns);
 	switch (c->place) {
 	case LULL_PLACE_COPY: {
 		const struct lull_copy *copy = lull_claim_copy(c);
 
-		return copy->direction == LULL_COPY_OUT &&
-		       (lull_copy_is_pageable(copy) ||
-			(copy->size_bytes < LULL_TN(bulk_bytes) && is_waited_for(c, node)));
+		return is_value(c) ||
+		       (copy->direction == LULL_COPY_OUT &&
+			(lull_copy_is_pageable(copy) ||
+			 (copy->size_bytes < LULL_TN(bulk_bytes) && is_waited_for(c, node))));
 	}
 	case LULL_PLACE_GAP:
-		return c->inside & LULL_IN_RESULT;
+		return (c->inside & LULL_IN_RESULT) ||
+		       (is_value(c) && c->gap_ns < LULL_TN(gap_long_ns));
+	case LULL_PLACE_LATENCY:
+		return is_value(c);
 	case LULL_PLACE_CALL:
-		return node->kind == LULL_KIND_OF_SYNC || (node->flags & LULL_NODE_OUT);
+		return is_value(c) || node->kind == LULL_KIND_OF_SYNC ||
+		       (node->flags & LULL_NODE_OUT);
 	default:
 		return false;
 	}
