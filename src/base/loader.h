@@ -6,7 +6,7 @@
  * kernel will read it: the loader it names (PT_INTERP), after the `#!` lines of scripts.
  *
  * Who asks:  the recorder before it starts the program, the agent before each exec: maybe in the
- *            child of a vfork, maybe on a small stack. A kibibyte of stack, no memory, no locks.
+ *            child of a vfork, maybe on a small stack. 1.5 KiB of stack, no memory, no locks.
  * Calls:     syscall(2) alone, since the agent interposes the others. They set errno.
  * Trouble:   a file that cannot be read or understood counts as one that can load the agent.
  */
