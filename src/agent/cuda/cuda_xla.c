@@ -15,7 +15,8 @@
  */
 static int is_plugin(struct dl_phdr_info *file, size_t size, void *arg)
 {
-	static const char *const parts[] = { "/xla_cuda", "/jax_cuda", "/jaxlib/cuda/" };
+	static const char *const parts[] = { "/xla_cuda1", "/xla_cuda_plugin", "/jax_cuda1",
+					     "/jaxlib/cuda/" };
 	bool *is_there = arg;
 
 	(void)size;
