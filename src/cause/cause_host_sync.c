@@ -199,7 +199,8 @@ const struct lull_cause lull_cause_host_sync = {
 	       "than 1 MiB), and the launch latency after a wait "
 	       "until the next work; where a step copies at least 16 values of less than 64 KiB "
 	       "to the host with nothing between them on the device, also the time between two of "
-	       "them. The prediction removes waits and the copies that are waited "
+	       "them; and gaps in which most samples are in a function of JAX that waits for a "
+	       "value. The prediction removes waits and the copies that are waited "
 	       "for, with up to 10 us on the way to each. Work of the CPU on tensors that were "
 	       "copied so goes, too. A loop of at least "
 	       "8 iterations that waits in each is predicted as one batched operator.",

@@ -41,8 +41,8 @@
 
 #include "agent/cuda/cuda.h"
 #include "agent/counters/kernel_launch.h"
-#include "agent/cuda/cupti.h"
 #include "agent/cuda/cuda_xla.h"
+#include "agent/cuda/cupti.h"
 #include "agent/core/sys.h"
 #include "agent/core/decimal.h"
 
