@@ -181,7 +181,6 @@ u32 lull_file_bits(const char *path)
 						"jax/_src/cache_key",
 						"jax/_src/interpreters/mlir",
 						"jax/_src/interpreters/partial_eval",
-						"jax/_src/interpreters/pxla",
 						"cupy/cuda/compiler",
 						"numba/core/compiler",
 						NULL };
