@@ -39,6 +39,7 @@ struct line {
 struct hold {
 	u64 ns;
 	u64 thread_ns; /* of it, a thread */
+	u64 caused_ns; /* of it, what is due to the cause that makes the request slow */
 };
 
 static bool is_served_by(const struct lull_one_request *one, u32 lane)
@@ -76,7 +77,20 @@ static struct hold hold_of(const struct lull_requests *q, const u32 *first, u32 
 		}
 	}
 	/* Who has the thread has the device, too, while the thread waits for that. */
-	return (struct hold){ thread_ns > device_ns ? thread_ns : device_ns, thread_ns };
+	return (struct hold){ .ns = thread_ns > device_ns ? thread_ns : device_ns,
+			      .thread_ns = thread_ns };
+}
+
+static u64 extra_ns(const struct lull_one_request *one, int part, const u64 *median_ns)
+{
+	u64 ns = one->part_ns[part];
+
+	return ns > median_ns[part] ? ns - median_ns[part] : 0;
+}
+
+static u64 least_ns(u64 a_ns, u64 b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
 }
 
 static bool waits_for_turn(int part)
@@ -84,7 +98,11 @@ static bool waits_for_turn(int part)
 	return part == LULL_PART_OF_QUEUE || part == LULL_PART_OF_OTHERS;
 }
 
-/* The one that holds request `b` up for longest, of those that were open meanwhile. */
+/*
+ * The one whose cause holds request `b` up for longest, of those that were open meanwhile. Without
+ * that cause it would have had the thread or the device, too, but for less: in a burst, all wait
+ * for all.
+ */
 static u32 find_one(const struct line *l, u32 b, struct hold *most)
 {
 	const struct lull_one_request *all = l->q->all.at;
@@ -102,7 +120,8 @@ static u32 find_one(const struct line *l, u32 b, struct hold *most)
 		    all[a].process != all[b].process || all[a].end_ns <= all[b].start_ns)
 			continue;
 		h = hold_of(l->q, l->first, (u32)a, b);
-		if (h.ns > most->ns) {
+		h.caused_ns = least_ns(h.ns, extra_ns(&all[a], l->because[a], l->median_ns));
+		if (h.caused_ns > most->caused_ns) {
 			*most = h;
 			best = (u32)a;
 		}
@@ -131,34 +150,28 @@ static u64 thread_ns(const struct lull_requests *q, const u32 *first, u32 a, u32
 	return sum_ns;
 }
 
-static u64 extra_ns(const struct lull_one_request *one, int part, const u64 *median_ns)
-{
-	u64 ns = one->part_ns[part];
-
-	return ns > median_ns[part] ? ns - median_ns[part] : 0;
-}
-
 /*
  * Request `b` came when others were still waiting behind a slow one, or for a collection, which
  * stops all threads: until these are served, it waits for the same. Returns that slow one, and how
- * long it had the thread.
+ * long its cause had the thread.
  */
 static u32 find_in_line(const struct line *l, u32 b, u64 *held_ns)
 {
 	const struct lull_one_request *all = l->q->all.at;
 
 	for (size_t a = b; a-- > 0 && all[a].start_ns + l->longest_ns >= all[b].start_ns;) {
-		if (all[a].end_ns <= all[b].start_ns || !shares_thread(&all[a], &all[b]))
+		u32 slow = l->behind[a] != NOBODY ? l->behind[a] : (u32)a;
+
+		if (all[a].end_ns <= all[b].start_ns || !shares_thread(&all[a], &all[b]) ||
+		    l->because[slow] < 0)
 			continue;
-		if (l->behind[a] != NOBODY && l->because[l->behind[a]] == LULL_PART_OF_GC)
-			*held_ns = extra_ns(&all[l->behind[a]], LULL_PART_OF_GC, l->median_ns);
-		else if (l->behind[a] != NOBODY && l->is_on_thread[a])
-			*held_ns = thread_ns(l->q, l->first, l->behind[a], b);
-		else if (l->because[a] == LULL_PART_OF_GC)
-			*held_ns = extra_ns(&all[a], LULL_PART_OF_GC, l->median_ns);
-		else
+		*held_ns = extra_ns(&all[slow], l->because[slow], l->median_ns);
+		if (l->because[slow] == LULL_PART_OF_GC)
+			return slow;
+		if (l->behind[a] == NOBODY || !l->is_on_thread[a])
 			continue;
-		return l->behind[a] != NOBODY ? l->behind[a] : (u32)a;
+		*held_ns = least_ns(*held_ns, thread_ns(l->q, l->first, slow, b));
+		return slow;
 	}
 	*held_ns = 0;
 	return NOBODY;
@@ -187,11 +200,11 @@ void lull_request_tail_behind(u32 *behind, bool *is_on_thread, const struct lull
 			continue;
 		enough_ns = LULL_TAIL_SHARE * (f64)extra_ns(&all[b], because[b], median_ns);
 		one = find_one(&l, (u32)b, &most);
-		if ((f64)most.ns < enough_ns) {
-			one = find_in_line(&l, (u32)b, &most.ns);
-			most.thread_ns = most.ns;
+		if ((f64)most.caused_ns < enough_ns) {
+			one = find_in_line(&l, (u32)b, &most.caused_ns);
+			most.ns = most.thread_ns = most.caused_ns;
 		}
-		if (one == NOBODY || (f64)most.ns < enough_ns)
+		if (one == NOBODY || (f64)most.caused_ns < enough_ns)
 			continue;
 		behind[b] = one;
 		is_on_thread[b] = most.thread_ns * 2 > most.ns;
