@@ -3,9 +3,12 @@
  *
  * Signal:  in a gap of at least 150 us the thread is in an operator of the framework that makes no
  *          CUDA call and takes at least 150 us, or most native samples are in kernels for CPUs.
- * Not it:  loading, and work that makes the next batch: no data came from the device for it
- *          (input-pipeline); the framework's operators around launches.
+ * Not it:  loading, and work that makes the next batch: no data came from the device for it, and it
+ *          is in no module of the program (input-pipeline); the framework's operators around
+ *          launches.
  */
+#include <string.h>
+
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay/replay.h"
@@ -34,8 +37,25 @@ static bool is_in_op(const struct lull_claim *c)
 	return false;
 }
 
+/* Whether a module of PyTorch is called here: what it computes is the model's, whatever follows. */
+static bool is_in_forward(const struct lull_claim *c)
+{
+	const struct lull_host_event *events = c->subject->host.events.at;
+
+	for (u32 e = c->event; e != LULL_NONE; e = events[e].parent)
+		if (events[e].kind == LULL_HOST_RANGE && events[e].is_hook &&
+		    !strcmp(lull_host_name(&events[e], c->subject->reader), "forward"))
+			return true;
+	return false;
+}
+
 static bool claim(const struct lull_claim *c)
 {
+	struct lull_claim plain = *c;
+
+	plain.inside &= ~(u32)LULL_IN_LOADER;
+	if ((c->inside & LULL_IN_CPU_OP) && lull_claim_is_other(&plain) && is_in_forward(c))
+		return true;
 	if (!lull_claim_is_other(c) || (c->leads_in && !c->came_out))
 		return false;
 	return (c->inside & LULL_IN_CPU_OP) || is_in_op(c);
@@ -56,12 +76,13 @@ const struct lull_cause lull_cause_cpu_offload = {
 	       "slowly, and sends it back, while the device is idle. Counted are gaps of at least "
 	       "150 us in which the thread is in an operator without CUDA calls that takes at "
 	       "least 150 us, or in which more than half of the native samples are in kernels "
-	       "for CPUs (vectorised loops of PyTorch, OpenMP, MKL, oneDNN). The prediction "
+	       "for CPUs (vectorised loops of PyTorch, OpenMP, MKL, oneDNN). A batch that is made "
+	       "so is input-pipeline, unless a module of the program makes it. The prediction "
 	       "removes them, and the copies for them: it leaves out what the same work takes on "
 	       "the device.",
 	.fix = "keep the data on the device and compute there",
-	.fix_torch = "keep tensors on the device (no .cpu() before the computation); a fused "
-		     "optimizer on the device instead of one on the CPU",
+	.fix_torch = "keep tensors and modules on the device (.to(device); no .cpu() before the "
+		     "computation); a fused optimizer on the device instead of one on the CPU",
 	.assumes = "the device does it in no time",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.nowhere = "on the CPU between CUDA calls",

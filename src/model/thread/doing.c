@@ -118,7 +118,9 @@ static bool computes_tensors(const char *function, const char *module)
 					     NULL };
 	static const char *const modules[] = { "libgomp",	 "libiomp",   "libmkl",
 					       "libopenblas",	 "libblas",   "libdnnl",
-					       "libarm_compute", "libomp.so", NULL };
+					       "libarm_compute", "libomp.so", "onnxruntime",
+					       "openvino",	 "tflite",    "libggml-cpu",
+					       NULL };
 
 	return has_any(function, names) || has_any(module, modules);
 }
