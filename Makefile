@@ -347,7 +347,7 @@ export NO_FOREIGN := 1
 endif
 foreign-guest:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(FOREIGN_BUILD) CC=$(FOREIGN_ARCH)-linux-gnu-gcc \
-		CXX=$(FOREIGN_ARCH)-linux-gnu-g++ $(FOREIGN_BUILD)/liblull-agent.so $(FOREIGN_BUILD)/e2e/lib_guest
+		CXX=$(FOREIGN_ARCH)-linux-gnu-g++ CFLAGS= $(FOREIGN_BUILD)/liblull-agent.so $(FOREIGN_BUILD)/e2e/lib_guest
 
 # lull itself on the other architecture, as a command that starts it in the emulator.
 $(BUILD)/emulated/lull: $(BUILD)/lull

@@ -150,6 +150,8 @@ def a_program_in_valgrind():
     if not shutil.which("valgrind"):
         skip("no valgrind here")
     got = profile("--osrt-threshold=0", "valgrind", "-q", "--error-exitcode=9", GUEST, "small_stack")
+    if got[0] == 128 + signal.SIGILL and "Illegal opcode" in got[2]:
+        skip("this valgrind does not know all instructions of this machine, for which this was built")
     expect("valgrind says nothing", got[2] == "" and got[0] != 9, got)
 
 
