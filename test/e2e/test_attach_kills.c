@@ -177,11 +177,9 @@ static void round_late(void)
 
 static void on_alarm(int signal)
 {
-	volatile u64 n = 0;
-
 	(void)signal;
-	for (u32 i = 0; i < 5000; i++)
-		n += i;
+	for (volatile u32 i = 0; i < 5000; i++)
+		;
 }
 
 /* Signals most of the time. */
