@@ -22,8 +22,8 @@
 #define BAR_COLUMNS 20
 
 struct values {
-	f64 at[LULL_N_METRICS];
-	bool has[LULL_N_METRICS];
+	f64 at[LULL_N_VALUES];
+	bool has[LULL_N_VALUES];
 };
 
 struct top {

@@ -14,7 +14,7 @@ import sys
 import runner
 
 BUILD = os.path.abspath(sys.argv[1])
-LULL = os.path.join(BUILD, "lull")
+LULL = os.path.abspath(os.environ.get("LULL", os.path.join(BUILD, "lull")))
 TRAIN = os.path.join(BUILD, "examples/train_cuda")
 SESSION = f"top-{os.getpid()}"
 SIM = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LC_ALL="C.UTF-8", NO_COLOR="1")

@@ -244,7 +244,8 @@ struct look {
 
 static void say(const struct look *l, enum lull_metric_kind metric, f64 value)
 {
-	l->tell(l->ctx, metric, value);
+	if (metric < LULL_N_METRICS || l->n->is_live)
+		l->tell(l->ctx, metric, value);
 }
 
 static void look_at_load(const struct look *l)

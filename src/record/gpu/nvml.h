@@ -40,7 +40,7 @@ struct lull_gpu_facts {
 	char driver[80];     /* its version */
 };
 
-/* Told one value. */
+/* Told one value; those from LULL_N_METRICS on come only after lull_nvml_want_live(). */
 typedef void lull_metric_fn(void *ctx, enum lull_metric_kind metric, f64 value);
 
 struct lull_nvml;
@@ -63,7 +63,7 @@ const struct lull_gpu_facts *lull_nvml_facts(const struct lull_nvml *nvml, u32 d
 /* True if GPM counters come with lull_nvml_sample(). */
 bool lull_nvml_has_gpm(const struct lull_nvml *nvml, u32 device_ix);
 
-/* From now on the values for --metrics-port are asked for, too. */
+/* From now on the values for --metrics-port (LIVE in metrics.def) are told, too. */
 void lull_nvml_want_live(struct lull_nvml *nvml);
 
 /* Look at a device. Rates need two looks, so the first has fewer values. */
