@@ -41,7 +41,7 @@ static struct {
 	u32 n_files;
 	u16 owners[N_FILES]; /* files that have functions to watch */
 	u32 n_owners;
-	u64 scanned[N_FILES * 2]; /* where files begin whose tables were done; open addressing */
+	struct lull_slots_known known;
 } patch;
 
 /*
@@ -209,26 +209,28 @@ static u64 thunk_of(u64 target, const char *name)
 	return hook ? lull_lib_thunk(hook) : 0;
 }
 
-/* The one file that exports this name; NULL if there are several, or none to watch. */
-static const struct dl_phdr_info *only_owner(const char *name)
+/* True if this is the one file that exports the name. */
+static bool is_only_owner(const struct dl_phdr_info *owner, const char *name)
 {
-	const struct dl_phdr_info *owner = first_owner(name);
-
-	for (u32 i = 0; owner && i < patch.n_files; i++)
+	for (u32 i = 0; i < patch.n_files; i++)
 		if (&patch.files[i] != owner && lull_loaded_symbol(&patch.files[i], name))
-			return NULL;
-	return owner;
+			return false;
+	return true;
 }
 
-/* The thunk for an entry that is not bound yet, 0 if it is not watched. */
+/*
+ * The thunk for an entry that is not bound yet, 0 if it is not watched. Of several functions of the
+ * name nobody knows which it will be, nor what an IFUNC stands for until the loader has asked it.
+ */
 static u64 thunk_by_name(const char *name)
 {
-	const struct dl_phdr_info *owner = only_owner(name);
+	const struct dl_phdr_info *owner = first_owner(name);
 	const ElfW(Sym) *symbol = owner ? lull_loaded_symbol(owner, name) : NULL;
 
-	/* What an IFUNC stands for is known when the loader has asked it. */
-	if (!is_function(symbol) || (symbol->st_info & 0xf) == STT_GNU_IFUNC)
+	if (!is_function(symbol))
 		return 0;
+	if ((symbol->st_info & 0xf) == STT_GNU_IFUNC || !is_only_owner(owner, name))
+		return LULL_SLOT_LATER;
 	return thunk_of(owner->dlpi_addr + symbol->st_value, name);
 }
 
@@ -292,32 +294,14 @@ static u64 replacement(const struct dl_phdr_info *file, const char *name, u64 pr
 	return thunk_by_name(name);
 }
 
-/* Where it is written down that a file is done; NULL if there is no room for it. */
-static u64 *mark_of(u64 key)
-{
-	for (u32 i = 0; i < LULL_COUNT_OF(patch.scanned); i++) {
-		u64 *at = &patch.scanned[((key >> 12) + i) % LULL_COUNT_OF(patch.scanned)];
-
-		if (*at == key || !*at)
-			return at;
-	}
-	return NULL;
-}
-
 static void patch_file(const struct dl_phdr_info *file)
 {
-	u64 key = (u64)file->dlpi_phdr, *mark = mark_of(key);
-	enum lull_slots result;
+	enum lull_slots result = lull_slots_replace(file, replacement, &patch.known);
 
-	if (mark && *mark == key)
-		return;
-	result = lull_slots_replace(file, replacement);
 	if (result == LULL_SLOTS_REFUSED)
 		lull_issue(LULL_ISSUE_lib_refused, 1);
 	if (result == LULL_SLOTS_EARLY)
 		patch.n_adds = 0; /* look again */
-	else if (mark)
-		*mark = key;
 }
 
 static int collect(struct dl_phdr_info *file, size_t size, void *unused)
@@ -343,9 +327,6 @@ static int scan_all(struct dl_phdr_info *first, size_t size, void *unused)
 		return 1; /* the agent has left meanwhile */
 	if (first->dlpi_adds == patch.n_adds && first->dlpi_subs == patch.n_subs)
 		return 1;
-	/* Others may have come to the place of a file that went. */
-	if (first->dlpi_subs != patch.n_subs)
-		memset(patch.scanned, 0, sizeof(patch.scanned));
 	patch.n_adds = first->dlpi_adds;
 	patch.n_subs = first->dlpi_subs;
 	patch.n_files = patch.n_owners = 0;
@@ -379,7 +360,7 @@ static int take_out(struct dl_phdr_info *file, size_t size, void *unused)
 {
 	(void)unused;
 	if (size >= sizeof(*file) && !lull_loaded_contains(file, (u64)&patch))
-		lull_slots_replace_all(file, original, NULL);
+		lull_slots_replace_all(file, original, NULL, NULL);
 	return 0;
 }
 
@@ -389,7 +370,7 @@ static int take_out_all(struct dl_phdr_info *first, size_t size, void *unused)
 	(void)first, (void)size, (void)unused;
 	patch.is_on = false;
 	patch.n_adds = patch.n_subs = 0;
-	memset(patch.scanned, 0, sizeof(patch.scanned));
+	lull_slots_forget(&patch.known);
 	dl_iterate_phdr(take_out, NULL);
 	return 1;
 }

@@ -50,6 +50,7 @@ static struct {
 	u64 wrappers[N_WRAPPED]; /* 0 until it was looked up */
 	u64 n_adds;		 /* files that the loader had loaded at the last look */
 	const void *own;	 /* program headers of the agent */
+	struct lull_slots_known known;
 } late;
 
 static u32 place_of(const char *name)
@@ -113,10 +114,13 @@ static u64 wrapper_for(const struct dl_phdr_info *file, const char *name, u64 pr
 	u32 ix = find(name);
 	u64 wrapper = ix < N_WRAPPED ? late.wrappers[ix] : 0;
 
-	return wrapper && (present == wrapper || present == real_of(ix) ||
-			   (is_sure(name) && lull_loaded_contains(file, present)))
-		       ? wrapper
-		       : 0;
+	if (!wrapper)
+		return 0;
+	if (present == wrapper || present == real_of(ix))
+		return wrapper;
+	if (!lull_loaded_contains(file, present))
+		return 0;
+	return is_sure(name) ? wrapper : LULL_SLOT_LATER;
 }
 
 static u64 real_for(const struct dl_phdr_info *file, const char *name, u64 present)
@@ -151,7 +155,8 @@ static int put_in(struct dl_phdr_info *file, size_t size, void *arg)
 		return 1;
 	*is_first = false;
 	late.n_adds = file->dlpi_adds;
-	if (!is_left_alone(file) && lull_slots_replace(file, wrapper_for) == LULL_SLOTS_EARLY)
+	if (!is_left_alone(file) &&
+	    lull_slots_replace(file, wrapper_for, &late.known) == LULL_SLOTS_EARLY)
 		late.n_adds = 0; /* look again */
 	return 0;
 }
@@ -161,7 +166,7 @@ static int take_out(struct dl_phdr_info *file, size_t size, void *arg)
 	(void)size;
 	(void)arg;
 	if (!is_left_alone(file))
-		lull_slots_replace_all(file, real_for, NULL);
+		lull_slots_replace_all(file, real_for, NULL, NULL);
 	return 0;
 }
 
@@ -192,7 +197,7 @@ static int take_out_of_cuda(struct dl_phdr_info *file, size_t size, void *arg)
 	(void)size;
 	(void)arg;
 	if (is_cuda(file))
-		lull_slots_replace_all(file, real_for, NULL);
+		lull_slots_replace_all(file, real_for, NULL, NULL);
 	return 0;
 }
 
@@ -210,4 +215,5 @@ void lull_osrt_withdraw(void)
 {
 	lull_loaded_walk(take_out, NULL);
 	late.n_adds = 0;
+	lull_slots_forget(&late.known);
 }

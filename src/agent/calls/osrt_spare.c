@@ -99,10 +99,10 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 		n_adds = file->dlpi_adds;
 	*is_sure = true;
 	if (is_driver(name))
-		result = lull_slots_replace_all(file, locks, NULL);
+		result = lull_slots_replace_all(file, locks, NULL, NULL);
 	else if ((*name ? strncmp(name, "libpython3", 10) == 0 : is_python()) &&
 		 lull_loaded_symbol(file, "_PyRuntime"))
-		result = lull_slots_replace_all(file, mutexes, NULL);
+		result = lull_slots_replace_all(file, mutexes, NULL, NULL);
 	if (result == LULL_SLOTS_EARLY)
 		n_adds = 0; /* look again */
 	return 0;

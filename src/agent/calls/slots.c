@@ -158,13 +158,15 @@ struct work {
 	const char *strings;
 	lull_slot_choice *choice;
 	struct relro relro;
-	u32 n_replaced;
+	bool has_later;
+	struct lull_slots_file done;
 };
 
 /* What belongs into the entry of this relocation; 0: leave it, or it is of another kind. */
 static u64 chosen_for(struct work *w, const ElfW(Rela) * r, u32 kind)
 {
 	const u64 *slot = (const u64 *)(w->file->dlpi_addr + r->r_offset);
+	u64 chosen;
 
 	if (ELF64_R_TYPE(r->r_info) != kind || !ELF64_R_SYM(r->r_info) || !*slot ||
 	    (kind == GLOB_DAT && lull_loaded_contains(w->file, *slot)))
@@ -173,7 +175,11 @@ static u64 chosen_for(struct work *w, const ElfW(Rela) * r, u32 kind)
 		w->relro.is_early = true;
 		return 0;
 	}
-	return w->choice(w->file, w->strings + w->symbols[ELF64_R_SYM(r->r_info)].st_name, *slot);
+	chosen = w->choice(w->file, w->strings + w->symbols[ELF64_R_SYM(r->r_info)].st_name, *slot);
+	if (chosen != LULL_SLOT_LATER)
+		return chosen;
+	w->has_later = true;
+	return 0;
 }
 
 static void put(struct work *w, u64 *slot, u64 chosen)
@@ -182,7 +188,9 @@ static void put(struct work *w, u64 *slot, u64 chosen)
 		return;
 	if (*slot != chosen)
 		__atomic_store_n(slot, chosen, __ATOMIC_RELEASE);
-	w->n_replaced++;
+	w->done.slot = slot;
+	w->done.chosen = chosen;
+	w->done.n_replaced++;
 }
 
 static void replace_in(struct work *w, struct table table, u32 kind)
@@ -279,42 +287,103 @@ static bool is_without_slots(const struct work *w, struct table calls)
 	return n_own == calls.n;
 }
 
-static enum lull_slots replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
-			       bool is_with_addresses, u32 *n_replaced)
-{
-	struct table calls = table_of(file, DT_JMPREL, DT_PLTRELSZ);
-	struct work w = { .file = file,
-			  .symbols = lull_loaded_pointer(file, DT_SYMTAB),
-			  .strings = lull_loaded_pointer(file, DT_STRTAB),
-			  .choice = choice,
-			  .relro = relro_of(file) };
+/* Places of the table in which a file may be. */
+#define N_WAYS 8u
 
-	if (!w.symbols || !w.strings)
+static u64 key_of_file(const struct dl_phdr_info *file)
+{
+	const u64 parts[] = {
+		lull_hash(file->dlpi_name, strlen(file->dlpi_name)),
+		file->dlpi_addr,
+		(u64)file->dlpi_phdr,
+		(u64)lull_loaded_pointer(file, DT_STRTAB),
+		table_of(file, DT_JMPREL, DT_PLTRELSZ).n,
+	};
+
+	return lull_hash(parts, sizeof(parts)) | 1;
+}
+
+static const struct lull_slots_file *find_known(const struct lull_slots_known *known, u64 key)
+{
+	for (u32 i = 0; i < N_WAYS; i++) {
+		const struct lull_slots_file *f = &known->files[(key + i) % LULL_SLOTS_FILES];
+
+		if (f->key == key)
+			return !f->slot || *f->slot == f->chosen ? f : NULL;
+	}
+	return NULL;
+}
+
+/* The place it has, or a free one; if there is none, another file is asked about again. */
+static void remember(struct lull_slots_known *known, const struct lull_slots_file *file)
+{
+	struct lull_slots_file *place = NULL;
+
+	for (u32 i = 0; i < N_WAYS; i++) {
+		struct lull_slots_file *f = &known->files[(file->key + i) % LULL_SLOTS_FILES];
+
+		if (f->key == file->key || (!f->key && !place))
+			place = f;
+	}
+	*(place ? place : &known->files[file->key % LULL_SLOTS_FILES]) = *file;
+}
+
+void lull_slots_forget(struct lull_slots_known *known)
+{
+	memset(known, 0, sizeof(*known));
+}
+
+static enum lull_slots replace(struct work *w, bool is_with_addresses)
+{
+	struct table calls = table_of(w->file, DT_JMPREL, DT_PLTRELSZ);
+
+	w->symbols = lull_loaded_pointer(w->file, DT_SYMTAB);
+	w->strings = lull_loaded_pointer(w->file, DT_STRTAB);
+	w->relro = relro_of(w->file);
+	if (!w->symbols || !w->strings)
 		return LULL_SLOTS_DONE;
-	replace_in(&w, calls, JUMP_SLOT);
-	if (is_with_addresses || is_without_slots(&w, calls))
-		replace_in(&w, addresses_of(file), GLOB_DAT);
+	replace_in(w, calls, JUMP_SLOT);
+	if (is_with_addresses || is_without_slots(w, calls))
+		replace_in(w, addresses_of(w->file), GLOB_DAT);
 	else
-		replace_shared(&w, addresses_of(file));
-	if (w.relro.is_open)
-		syscall(SYS_mprotect, w.relro.start, w.relro.end - w.relro.start, PROT_READ);
-	if (n_replaced)
-		*n_replaced += w.n_replaced;
-	if (w.relro.is_refused)
+		replace_shared(w, addresses_of(w->file));
+	if (w->relro.is_open)
+		syscall(SYS_mprotect, w->relro.start, w->relro.end - w->relro.start, PROT_READ);
+	if (w->relro.is_refused)
 		return LULL_SLOTS_REFUSED;
-	if (!w.relro.is_early)
+	if (!w->relro.is_early)
 		return LULL_SLOTS_DONE;
 	/* It may stay so: another tool has left it open, or there are no descriptors. */
 	return atomic_fetch_add(&n_early, 1) < MAX_EARLY ? LULL_SLOTS_EARLY : LULL_SLOTS_DONE;
 }
 
-enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice)
+static enum lull_slots replace_new(const struct dl_phdr_info *file, lull_slot_choice *choice,
+				   bool is_with_addresses, struct lull_slots_known *known,
+				   u32 *n_replaced)
 {
-	return replace(file, choice, false, NULL);
+	struct work w = { .file = file, .choice = choice, .done.key = key_of_file(file) };
+	const struct lull_slots_file *before = known ? find_known(known, w.done.key) : NULL;
+	enum lull_slots result = LULL_SLOTS_DONE;
+
+	if (before)
+		w.done = *before;
+	else
+		result = replace(&w, is_with_addresses);
+	if (known && !before && result != LULL_SLOTS_EARLY && !w.has_later)
+		remember(known, &w.done);
+	if (n_replaced)
+		*n_replaced += w.done.n_replaced;
+	return result;
+}
+
+enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
+				   struct lull_slots_known *known)
+{
+	return replace_new(file, choice, false, known, NULL);
 }
 
 enum lull_slots lull_slots_replace_all(const struct dl_phdr_info *file, lull_slot_choice *choice,
-				       u32 *n_replaced)
+				       struct lull_slots_known *known, u32 *n_replaced)
 {
-	return replace(file, choice, true, n_replaced);
+	return replace_new(file, choice, true, known, n_replaced);
 }

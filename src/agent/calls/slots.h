@@ -32,20 +32,42 @@
 /* The address to store in the entry of this name; 0: leave it unchanged. */
 typedef u64 lull_slot_choice(const struct dl_phdr_info *file, const char *name, u64 present);
 
+/* Leave it unchanged, too: once it is bound the answer may be another one. */
+#define LULL_SLOT_LATER (~(u64)0)
+
+/*
+ * Files that a choice was made for, so that a program that loads a library again and again does not
+ * pay for all of them each time. Known are those without entries for later. One that was unloaded,
+ * and loaded again to the same place, is found out by an entry that is not as it was left.
+ */
+#define LULL_SLOTS_FILES 1024u
+struct lull_slots_known {
+	struct lull_slots_file {
+		u64 key;	 /* of where its tables are; 0: no file */
+		const u64 *slot; /* one that was replaced; NULL: none was */
+		u64 chosen;	 /* what it holds since */
+		u32 n_replaced;
+	} files[LULL_SLOTS_FILES];
+};
+
 enum lull_slots {
 	LULL_SLOTS_DONE,
 	LULL_SLOTS_EARLY,   /* not all: the file is being loaded; ask again */
 	LULL_SLOTS_REFUSED, /* not all: the tables cannot be written */
 };
 
-/* Ask for each entry that calls go through. */
-enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice);
+/* Ask for each entry that calls go through. For files that are `known` (NULL: none) nobody asks. */
+enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
+				   struct lull_slots_known *known);
 
 /*
  * Likewise, for functions whose addresses nobody compares: all GLOB_DATs, without a look at the
  * code. *n_replaced grows by the entries that are as was chosen, unless it is NULL.
  */
 enum lull_slots lull_slots_replace_all(const struct dl_phdr_info *file, lull_slot_choice *choice,
-				       u32 *n_replaced);
+				       struct lull_slots_known *known, u32 *n_replaced);
+
+/* The choice is another one from now on. */
+void lull_slots_forget(struct lull_slots_known *known);
 
 #endif

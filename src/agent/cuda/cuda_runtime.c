@@ -45,6 +45,7 @@ static struct {
 	struct lull_text text;	       /* how the calls are called in reports */
 	_Atomic u32 is_on;	       /* callbacks are on */
 	_Atomic u32 n_places;	       /* entries that are ours */
+	struct lull_slots_known known; /* under the loader's lock */
 } runtime;
 
 static inline __attribute__((always_inline)) int launch(u64 at, const void *kernel,
@@ -82,14 +83,14 @@ WRAPPER(lull___cudaLaunchKernel_of_second, 1, LAUNCH_BUILT)
 
 /*
  * What is there, or what the loader will put there at the first call (lazy binding), if there is
- * only one such function. Left to the loader, these calls would go by without us.
+ * only one such function; if not, that is known later. Left to the loader, these calls would go by
+ * without us.
  */
 static u64 target_of(const struct dl_phdr_info *file, const char *name, u64 present)
 {
 	for (u32 call = 0; call < N_CALLS; call++)
-		if (runtime.is_only[call] && strcmp(name, names[call]) == 0 &&
-		    lull_loaded_contains(file, present))
-			return runtime.real[0][call];
+		if (strcmp(name, names[call]) == 0 && lull_loaded_contains(file, present))
+			return runtime.is_only[call] ? runtime.real[0][call] : LULL_SLOT_LATER;
 	return present;
 }
 
@@ -111,7 +112,7 @@ static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 pre
 			if (present && (present == runtime.real[i][call] || present == wrapper))
 				return wrapper;
 		}
-	return 0;
+	return present == LULL_SLOT_LATER ? LULL_SLOT_LATER : 0;
 }
 
 static bool is_cudart(const char *path)
@@ -148,10 +149,15 @@ static bool has_runtime(u64 calls[][N_CALLS], u32 n, u64 launch)
 
 /*
  * Those that are gone make room: something else may be at their address. Those that stay keep their
- * place, since tables hold its wrappers.
+ * place, since tables hold its wrappers. True if anything changed.
  */
-static void keep_runtimes(struct exports *e)
+static bool keep_runtimes(struct exports *e)
 {
+	u64 real[N_RUNTIMES][N_CALLS];
+	bool is_only[N_CALLS];
+
+	memcpy(real, runtime.real, sizeof(real));
+	memcpy(is_only, runtime.is_only, sizeof(is_only));
 	for (u32 i = 0; i < N_RUNTIMES; i++)
 		if (e->n < LULL_COUNT_OF(e->calls) &&
 		    !has_runtime(e->calls, e->n, runtime.real[i][LAUNCH]))
@@ -164,6 +170,8 @@ static void keep_runtimes(struct exports *e)
 				memcpy(runtime.real[k], e->calls[i], sizeof(e->calls[i]));
 	for (u32 i = 0; i < N_CALLS; i++)
 		runtime.is_only[i] = e->n_files[i] == 1 && runtime.real[0][i];
+	return memcmp(real, runtime.real, sizeof(real)) != 0 ||
+	       memcmp(is_only, runtime.is_only, sizeof(is_only)) != 0;
 }
 
 static bool needs_cudart(const struct dl_phdr_info *file)
@@ -195,7 +203,7 @@ static int wrap_callers(struct dl_phdr_info *file, size_t size, void *arg)
 
 	(void)size;
 	if (needs_cudart(file) &&
-	    lull_slots_replace_all(file, wrapper_of, n_places) == LULL_SLOTS_EARLY)
+	    lull_slots_replace_all(file, wrapper_of, &runtime.known, n_places) == LULL_SLOTS_EARLY)
 		runtime.n_adds = 0; /* look again */
 	return 0;
 }
@@ -211,7 +219,8 @@ static int look(struct dl_phdr_info *first, size_t size, void *arg)
 		return 1;
 	runtime.n_adds = first->dlpi_adds;
 	dl_iterate_phdr(find_runtimes, &exports);
-	keep_runtimes(&exports);
+	if (keep_runtimes(&exports) || *is_again)
+		lull_slots_forget(&runtime.known);
 	runtime.text = lull_text(names[LAUNCH], strlen(names[LAUNCH]));
 	if (exports.n)
 		dl_iterate_phdr(wrap_callers, &n_places);
@@ -248,7 +257,7 @@ static int unwrap_callers(struct dl_phdr_info *file, size_t size, void *unused)
 	(void)size;
 	(void)unused;
 	if (needs_cudart(file))
-		lull_slots_replace_all(file, real_of, NULL);
+		lull_slots_replace_all(file, real_of, NULL, NULL);
 	return 0;
 }
 
@@ -257,6 +266,7 @@ void lull_cuda_unwrap(void)
 	lull_loaded_walk(unwrap_callers, NULL);
 	atomic_store(&runtime.n_places, 0);
 	runtime.n_adds = 0;
+	lull_slots_forget(&runtime.known);
 }
 
 /* cudaLaunchKernel_v7000; not that for the thread's own stream, cudaLaunchKernel_ptsz_v7000. */
