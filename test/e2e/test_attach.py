@@ -456,6 +456,14 @@ def callbacks_stay_on_for_threads_on_their_way():
     expect("no call without its end", not counted("endless"), state())
 
 
+def callbacks_that_were_never_silent_stay_on():
+    """There always is a thread on its way when a recording ends; the next one begins while threads are in calls."""
+    p = simulated(TWO, LULL_SIM_CALL_NS="2000000", LULL_SIM_LATE_US="2000")
+    record_two(p, times=6)
+    end(p)
+    expect("no call without its end", not counted("endless"), state())
+
+
 def ranges(report="a.lull"):
     out = run([LULL, "query", "-f", "csv", report, "select name, count(*) from ranges group by name"]).stdout
     return {line.split(",")[0]: int(line.split(",")[1]) for line in out.split()[1:]}
@@ -1273,6 +1281,7 @@ TESTS = (
     programs_with_graphs_keep_cupti,
     threads_that_share_the_device_keep_cupti,
     callbacks_stay_on_for_threads_on_their_way,
+    callbacks_that_were_never_silent_stay_on,
     phases_of_pytorch_and_nothing_stays,
     a_class_that_inherits_a_call_does_so_again,
     ranges_of_nvtx_are_recorded_and_left,

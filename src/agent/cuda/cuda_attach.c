@@ -72,6 +72,7 @@ static struct {
 	_Atomic u32 state;
 	_Atomic u32 has_points;	  /* the program tells us something now and then */
 	_Atomic u32 is_following; /* callbacks are on after a recording */
+	_Atomic u32 is_unseen;	  /* they may be since before this session: nobody followed calls */
 	_Atomic u32 n_times;	  /* so often callbacks were switched on when none was */
 	_Atomic u32 off_record;	  /* the last recording before that */
 	_Atomic u32 n_chances;	  /* to leave, that were not taken */
@@ -238,12 +239,18 @@ static void come(void)
 	atomic_store(&at.state, is_taken ? ATTACHED : DETACHED_FINALLY);
 }
 
-/* Stay after all. */
+/*
+ * Stay after all. Callbacks that were never silent when the session before ended stay on: nobody
+ * knows who is in those calls.
+ */
 static void come_back(void)
 {
 	if (!atomic_exchange(&at.is_following, 0))
 		return;
-	lull_cuda_watch_calls(false);
+	if (atomic_exchange(&at.is_unseen, 0) && lull_cuda_n_calls_on())
+		lull_cuda_begin_time();
+	else
+		lull_cuda_watch_calls(false);
 	describe(true);
 }
 
@@ -303,6 +310,7 @@ bool lull_cuda_follow_on(void)
 		return false;
 	at.since = lull_time();
 	atomic_store(&at.n_chances, 0);
+	atomic_store(&at.is_unseen, 0);
 	atomic_store(&at.is_following, 1);
 	/* Who launches through a runtime without a wrapper is in a call from its start on, too. */
 	lull_cuda_watch_wrapped();
@@ -548,6 +556,7 @@ void lull_cuda_stay_idle(void)
 	wait_for_silence();
 	/* Calls must not pay for callbacks; devices and streams are told again at the next time. */
 	atomic_store(&at.is_following, 1);
+	atomic_store(&at.is_unseen, 1);
 	atomic_store(&at.state, ATTACHED);
 }
 
