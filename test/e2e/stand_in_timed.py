@@ -37,6 +37,7 @@ class Tensor:
     def is_floating_point(self): return True
     def is_pinned(self): return self.pinned
     def numel(self): return self.n
+    def element_size(self): return 4
     def detach(self): return self
     def clone(self): return Tensor(self.value, self.device.type, self.n)
     def double(self): return self
