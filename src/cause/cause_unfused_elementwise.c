@@ -5,6 +5,7 @@
  *          row of such kernels as one would make the step at least 10 % shorter.
  * Not it:  one large fused kernel; elementwise kernels between matmuls that cannot be joined.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -137,6 +138,15 @@ static f64 busy(struct lull_why *why)
 	return why->compute_share * why->step_ns;
 }
 
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
+{
+	const char *how = lull_how_to_fuse(why->lead);
+
+	(void)is_torch;
+	if (how)
+		snprintf(advice->fix, sizeof(advice->fix), "%s", how);
+}
+
 const struct lull_cause lull_cause_unfused_elementwise = {
 	.id = "unfused-elementwise",
 	.title = "the device is busy with many small memory-bound kernels",
@@ -159,5 +169,6 @@ const struct lull_cause lull_cause_unfused_elementwise = {
 	.needs = LULL_NEED_WORK,
 	.apply = apply,
 	.busy = busy,
+	.suit = suit,
 	.prove = lull_show_kernels,
 };

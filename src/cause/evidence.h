@@ -30,6 +30,9 @@ void lull_show_stalls(struct lull_why *why, struct lull_finding *f);
 /* Add the kernels that take most of the time. */
 void lull_show_kernels(struct lull_why *why, struct lull_finding *f);
 
+/* How rows of memory-bound kernels become one (fuse.c); NULL: as the cause and its like say. */
+const char *lull_how_to_fuse(const struct lull_subject *s);
+
 /* Add which rank the others wait for, and what holds that one up. */
 void lull_show_ranks(struct lull_why *why, struct lull_finding *f);
 

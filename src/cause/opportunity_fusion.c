@@ -7,10 +7,12 @@
  */
 #include <stdio.h>
 
+#include "cause/evidence.h"
 #include "cause/opportunity.h"
 
 static bool look(struct lull_look *l, struct lull_opportunity *o)
 {
+	const char *how = lull_how_to_fuse(l->subject);
 	u64 ns = 0, n = 0;
 
 	for (size_t i = 1; i < l->n_shapes; i++) {
@@ -24,6 +26,8 @@ static bool look(struct lull_look *l, struct lull_opportunity *o)
 		 "%.0f elementwise, reduction and copy kernels per step, each of which reads and "
 		 "writes memory again",
 		 (f64)n / l->n_steps);
+	if (how)
+		snprintf(o->fix, sizeof(o->fix), "%s", how);
 	return n > 0;
 }
 

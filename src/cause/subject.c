@@ -430,6 +430,18 @@ bool lull_subject_is_xla(const struct lull_subject *s)
 	return false;
 }
 
+bool lull_subject_is_cupy(const struct lull_subject *s)
+{
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (strncmp(lull_reader_string(s->reader, launches[i].name, NULL), "cupy_", 5) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Its libraries, the names of its kernels and our hooks are as good a sign as its operators. */
 bool lull_subject_is_torch(const struct lull_subject *s)
 {

@@ -159,6 +159,9 @@ bool lull_subject_is_python(const struct lull_subject *s);
 /* Whether XLA runs what a program of JAX calls: its ranges say so. */
 bool lull_subject_is_xla(const struct lull_subject *s);
 
+/* Whether CuPy runs there: its kernels are called so. */
+bool lull_subject_is_cupy(const struct lull_subject *s);
+
 /* Whether the process uses PyTorch, as far as the recording knows. */
 bool lull_subject_is_torch(const struct lull_subject *s);
 

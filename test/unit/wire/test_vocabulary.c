@@ -127,6 +127,12 @@ static const struct named known[] = {
 	{ LULL_KERNEL_ELEMENTWISE, "triton_poi_fused_add_mul_tanh_0" },
 	{ LULL_KERNEL_ELEMENTWISE, "void vllm::act_and_mul_kernel<c10::BFloat16>(c10::BFloat16*)" },
 	{ LULL_KERNEL_ELEMENTWISE, "convertTensor_kernel" },
+	{ LULL_KERNEL_ELEMENTWISE, "cupy_add__float32_float32_float32" },
+	{ LULL_KERNEL_ELEMENTWISE, "cupy_power__float64_float64_float64" },
+	{ LULL_KERNEL_REDUCTION, "cupy_sum__float32_float32" },
+	{ LULL_KERNEL_REDUCTION, "cupy_amax__float64_float64" },
+	{ LULL_KERNEL_COPY, "cupy_copy__float32_float32" },
+	{ LULL_KERNEL_COPY, "cupy_take__float32_int64_int64_int64_int64_float32" },
 	{ LULL_KERNEL_COPY,
 	  "void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous "
 	  "namespace)::OpaqueType<4u>, unsigned int, 4, 64, 64>(int)" },
