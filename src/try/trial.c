@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/loader.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -142,6 +143,25 @@ static void release_words(struct words *w)
 	lull_str_release(&w->env);
 }
 
+/* Steps of Python are seen by its hooks, without the agent. */
+static void preload(struct lull_vec *env, const struct lull_trial_how *how, const struct words *w)
+{
+	struct lull_str files = LULL_STR_INIT;
+
+	if (how->agent)
+		lull_str_puts(&files, how->agent);
+	if (w->changes.len)
+		set_var(env, "LULL_MEND", w->changes.at);
+	if (how->agent && how->count)
+		set_var(env, "LULL_TRY_COUNT", how->count);
+	if ((w->changes.len || (how->agent && how->count)) &&
+	    !strpbrk(how->mend, LULL_PRELOAD_GAPS))
+		lull_str_addf(&files, "%s%s", files.len ? ":" : "", how->mend);
+	if (files.len)
+		put_front(env, "LD_PRELOAD", files.at);
+	lull_str_release(&files);
+}
+
 static void make_env(struct lull_vec *env, const struct lull_trial_how *how,
 		     const struct lull_trial_change *change, const struct words *w)
 {
@@ -157,19 +177,7 @@ static void make_env(struct lull_vec *env, const struct lull_trial_how *how,
 	set_var(env, "LULL_TRY_STEPS", w->numbers);
 	set_var(env, "LULL_TRY_REMEDIES", lull_str_text(&w->files));
 	add_remedies(env, change);
-	if (how->agent) {
-		struct lull_str preload = LULL_STR_INIT;
-
-		lull_str_puts(&preload, how->agent);
-		if (w->changes.len)
-			set_var(env, "LULL_MEND", w->changes.at);
-		if (how->count)
-			set_var(env, "LULL_TRY_COUNT", how->count);
-		if (w->changes.len || how->count)
-			lull_str_addf(&preload, ":%s", how->mend);
-		put_front(env, "LD_PRELOAD", preload.at);
-		lull_str_release(&preload);
-	}
+	preload(env, how, w);
 }
 
 /* ---- the process ---- */
@@ -527,7 +535,7 @@ static int start_run(struct run *r, const struct lull_trial_how *how,
 		     const struct lull_trial_change *change, const struct words *w,
 		     struct lull_err *err)
 {
-	bool can_fork = how->warms && !how->agent && w->is_own;
+	bool can_fork = how->warms && !how->agent && w->is_own && !w->changes.len;
 	struct lull_vec env;
 	char fd[16];
 	int rc;
@@ -592,7 +600,7 @@ bool lull_trial_did(const struct lull_trial *t, const struct lull_trial_change *
 
 	for (size_t i = 0; i < change->n; i++) {
 		const struct lull_remedy *r = change->remedies[i];
-		bool has = t->seen.is_python ? !r->path : !r->mend;
+		bool has = !r->mend && (!t->seen.is_python || !r->path);
 
 		for (size_t n = 0; n < t->seen.did.n && !has; n++)
 			has = strcmp(did[n], r->name) == 0;

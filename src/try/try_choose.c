@@ -135,7 +135,7 @@ static int by_promise(const void *a, const void *b)
 	return strcmp(of_x->name, of_y->name);
 }
 
-/* PyTorch has its own pool and its own pinned memory. */
+/* PyTorch has its own pool and its own pinned memory; what is named is tried in any program. */
 static bool can_change(const struct lull_remedy *r, bool is_python)
 {
 	return r->env.n || (is_python ? r->path : r->mend);

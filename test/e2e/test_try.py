@@ -1264,6 +1264,22 @@ class Changed(Case):
         self.assertEqual(found["spin-waits"]["verdict"], "nothing to change")
         self.assertTrue(os.path.exists(self.path("kept/baseline.lull")))
 
+    def test_a_program_in_python(self):
+        copies = """
+import ctypes
+cu = ctypes.CDLL("libcuda.so.1")
+context, at, data = ctypes.c_void_p(), ctypes.c_uint64(), bytes(1 << 20)
+assert cu.cuInit(0) == 0 and cu.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0
+assert cu.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(len(data))) == 0
+"""
+        copy = "    assert cu.cuMemcpyHtoD_v2(at, data, ctypes.c_size_t(len(data))) == 0\n"
+        for script, verdicts in ((copies + LOOP + copy, ("gain", "none", "slower", "unsure")), (LOOP, ("nothing to change",))):
+            file = self.write("train.py", script)
+            env = {**self.env(), "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")}
+            done = runner.run([LULL, "try", "-q", "--format=json", "--steps=8", "--only=staged-copies", PYTHON, file], env=env, cwd=self.folder.name)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn(json.loads(done.stdout)["tried"][0]["verdict"], verdicts)
+
 
 if __name__ == "__main__":
     runner.main(__name__, sys.argv[2:])
