@@ -129,7 +129,8 @@ static void make_words(struct words *w, const struct lull_trial_how *how,
 			lull_str_addf(&w->env, "%s\n", env[n]);
 		if (r->path)
 			lull_str_addf(&w->files, "%s%s", w->files.len ? ":" : "", r->path);
-		if (r->mend)
+		/* Some have a way of their own in Python. */
+		if (r->mend && (how->agent || !r->path))
 			lull_str_addf(&w->changes, "%s%s", w->changes.len ? "," : "", r->mend);
 		w->is_own = w->is_own && (!r->path || r->is_own);
 	}
