@@ -57,8 +57,9 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 	if (!lull_samples_of(why->lead, LULL_CAUSE_IX_recompile, "libcudnn"))
 		return;
 	snprintf(advice->fix, sizeof(advice->fix), "%s",
-		 is_torch ? "cuDNN compiles for each new shape: pad to a few sizes; while shapes "
-			    "change, no torch.backends.cudnn.benchmark, and for attention "
+		 is_torch ? "cuDNN compiles for each new shape, and again in each new thread: pad "
+			    "to a few sizes, keep the threads; while shapes change, no "
+			    "torch.backends.cudnn.benchmark, and for attention "
 			    "torch.backends.cuda.enable_cudnn_sdp(False)"
 			  : "cuDNN compiles for each new shape: pad to a few sizes, keep its "
 			    "plans and reuse them");
