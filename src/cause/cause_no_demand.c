@@ -1,8 +1,8 @@
 /*
  * no-demand: nobody asks the program for anything.
  *
- * Signal:  in a gap of at least 150 us the thread waits for a connection, for a client's data, for
- *          events or, in a server, for a queue, while no other thread of the program is at work.
+ * Signal:  in a gap of at least 150 us the thread waits for a connection; or for a client's data,
+ *          for events or, in a server, for a queue, while no other thread of the program works.
  *          In a server that makes a thread for each request, also the time before the next thread
  *          exists.
  * Not it:  a wait while a thread or a process prepares what is waited for (input-pipeline,
@@ -12,9 +12,22 @@
 #include "model/thread/doing.h"
 #include "model/words.h"
 
+/* In the call that takes a connection: no thread of the program can make one come sooner. */
+static bool is_accepting(const struct lull_claim *c)
+{
+	const struct lull_host_event *events = c->subject->host.events.at;
+
+	return c->event != LULL_NONE && events[c->event].kind == LULL_HOST_OSCALL &&
+	       (events[c->event].inside & LULL_IN_DEMAND);
+}
+
 static bool claim(const struct lull_claim *c)
 {
-	if (!lull_claim_is_other(c) || (c->inside & LULL_IN_OTHERS))
+	if (!lull_claim_is_other(c))
+		return false;
+	if (is_accepting(c))
+		return true;
+	if (c->inside & LULL_IN_OTHERS)
 		return false;
 	if (c->inside & LULL_IN_DEMAND)
 		return true;
@@ -29,7 +42,7 @@ const struct lull_cause lull_cause_no_demand = {
 	.because = "the program waits for a request, and nobody makes one",
 	.why = "A server has nothing to do until somebody asks. Counted are gaps of at least 150 "
 	       "us "
-	       "in which the launching thread waits for a connection, for data of a client, for "
+	       "in which the launching thread waits for a connection; or for data of a client, for "
 	       "events (poll, select, epoll) or, in a program that accepts connections, for a "
 	       "queue, while the other threads of the "
 	       "program are on a CPU or read files for less than a quarter of that time. If such a "
