@@ -4,8 +4,10 @@
  * Attention that is written as its formula is a product, softmax of it, and another product. The
  * matrix between them is written and read several times; one kernel needs not write it at all.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cause/evidence.h"
 #include "cause/thresholds.h"
 #include "cause/why_int.h"
@@ -17,23 +19,29 @@ struct between {
 	bool is_open; /* after a product, and nothing else came */
 };
 
-static bool is_softmax(const struct lull_subject *s, const struct lull_unit *unit)
+/* By launch: whether it is a softmax. Names are looked at once, not for each kernel. */
+static u8 *find_softmax(const struct lull_subject *s)
 {
-	return unit->class == LULL_KERNEL_REDUCTION &&
-	       strcasestr(lull_units_name(unit, s->reader), "softmax");
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
+	u8 *is_softmax = lull_alloc(n + 1, sizeof(*is_softmax));
+
+	for (size_t i = 0; i < n; i++)
+		is_softmax[i + 1] =
+			strcasestr(lull_reader_string(s->reader, launches[i].name, NULL),
+				   "softmax") != NULL;
+	return is_softmax;
 }
 
 /*
  * Scaling, a mask, dropout and conversions are elementwise kernels and copies. A loss has two
  * softmaxes, there and back; after that of a model's last layer come other reductions.
  */
-static void add(const struct lull_subject *s, const struct lull_unit *unit, struct between *b)
+static void add(const struct lull_unit *unit, bool is_softmax, struct between *b)
 {
-	bool is_soft = is_softmax(s, unit);
-
-	b->n_softmax += is_soft;
+	b->n_softmax += is_softmax;
 	b->ns += unit->end_ns - unit->begin_ns;
-	b->is_open = b->is_open && (is_soft || unit->class == LULL_KERNEL_ELEMENTWISE ||
+	b->is_open = b->is_open && (is_softmax || unit->class == LULL_KERNEL_ELEMENTWISE ||
 				    unit->class == LULL_KERNEL_COPY);
 }
 
@@ -41,6 +49,7 @@ static void add(const struct lull_subject *s, const struct lull_unit *unit, stru
 static f64 open_attention(const struct lull_subject *s)
 {
 	struct between b = { 0 };
+	u8 *is_softmax = find_softmax(s);
 	u64 all_ns = 0, open_ns = 0;
 	u16 stream = 0;
 
@@ -59,9 +68,10 @@ static f64 open_attention(const struct lull_subject *s)
 			open_ns += b.is_open && b.n_softmax == 1 ? b.ns : 0;
 			b = (struct between){ .is_open = true };
 		} else {
-			add(s, unit, &b);
+			add(unit, is_softmax[unit->what], &b);
 		}
 	}
+	free(is_softmax);
 	return all_ns ? (f64)open_ns / (f64)all_ns : 0;
 }
 
