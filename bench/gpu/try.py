@@ -33,6 +33,7 @@ PROGRAMS = {
     "mixer_images": "tf32", "reservoir_ensemble": "tf32", "satellite_tiles": "", "story_batch_decode": "",
     "image_bands": "", "photo_pyramid": "", "frame_motion": "", "chat_greedy": "", "diffusion_ema": "",
     "texture_trainer": "", "detector_targets": "", "augment_train": "", "click_features": "", "load_backtest": "", "tabular_resmlp": "",
+    "pendulum_fleet_ppo": "",
 }
 
 # Programs for --same: one that is started quickly, and some of PyTorch.
@@ -50,7 +51,7 @@ def program_of(o, name, app, is_short=False):
     """Its command; as short as it is by itself, or as long as a trial may need."""
     os.makedirs(app, exist_ok=True)
     if name.startswith("planted:"):
-        return [sys.executable, os.path.abspath(o.planted), name.split(":")[1], "--steps", "4000"]
+        return [sys.executable, os.path.abspath(o.planted), name.split(":")[1], "--steps", "60" if is_short else "4000"]
     path = next(os.path.join(CORPUS, "programs", name + kind) for kind in (".py", ".cu")
                 if os.path.exists(os.path.join(CORPUS, "programs", name + kind)))
     with open(path, encoding="utf-8") as f:
@@ -69,7 +70,7 @@ def fix_by_hand(o, program, app):
     rounds = collections.defaultdict(list)
     for way in (["--fixed"], []) * o.hand:
         done = subprocess.run(program + way, stdout=subprocess.PIPE, text=True, cwd=app, timeout=o.limit)
-        found = re.findall(r"round_ms ([0-9.]+)", done.stdout)
+        found = re.findall(r"(?:round_ms |step_ms=)([0-9.]+)", done.stdout)
         if done.returncode or not found:
             return 0
         rounds[len(way)].append(float(found[-1]))
@@ -79,7 +80,7 @@ def fix_by_hand(o, program, app):
 def try_one(o, name):
     app = os.path.join(o.out, "app", name.replace(":", "-"))
     program = program_of(o, name, app)
-    hand = 0 if name.startswith("planted:") else fix_by_hand(o, program_of(o, name, app, True), app)
+    hand = fix_by_hand(o, program_of(o, name, app, True), app)
     began = time.monotonic()
     only = ["--only", PROGRAMS[name]] if PROGRAMS.get(name) else []
     command = [o.lull, "try", "-q", "--format", "json", "--budget", "%ds" % o.budget] + only + ["--"] + program

@@ -51,6 +51,8 @@ NEVER = 1 << 62  # steps to measure in a run that is measured as a whole
 ASKED_STEPS = 10  # after so many steps, remedies that are asked have seen what the program does
 LEAST_BLOCKS = 3  # of a run that ends because of the time
 N_BLOCKS = 4  # as in src/try/try_prepare.c
+N_LOOKS = 4  # calls of a module until the modules that the program calls are known
+MOST_MODULES = 8  # a program that calls more calls the layers of its model one by one
 PATIENCE = 3  # how often a program may catch SystemExit before it is ended without asking
 
 
@@ -383,19 +385,43 @@ class Trial:
             self.edits.append((frame.f_code.co_filename, *place, text))
 
     def compile_model(self, remedy, write, **how):
-        """Compile the first module with parameters that the program calls."""
+        """Compile the modules with parameters that the program calls.
+
+        All at once, when one of them comes for the N_LOOKS-th time: hooks see no calls after the first is compiled. Runs that
+        are measured as a whole cannot wait: there it is the first one.
+        """
+        import weakref
+        seen = []  # [module, number of calls]
+
         def compile(module):
             if not hasattr(module, "compile") or next(iter(module.parameters()), None) is None:
                 return False
-            if getattr(module, "_compiled_call_impl", None) is None and self.changes(remedy):
+            found = next((s for s in seen if s[0]() is module), None)
+            if found is None:
+                if getattr(module, "_compiled_call_impl", None) is not None or not self.changes(remedy):
+                    return True
                 self.where(remedy, "before this, once: " + write)
-                watch_skips(self)
-                module.compile(**how)
-                self.count_compiled(module)
+                found = [weakref.ref(module), 0]
+                seen.append(found)
+            if self.is_measuring:
+                return True
+            found[1] += 1
+            if found[1] < N_LOOKS and (self.n_steps != NEVER or self.by_calls):
+                return False
+            modules = [module] if len(seen) > MOST_MODULES else [s[0]() for s in seen]
+            modules = [m for m in modules if m is not None and getattr(m, "_compiled_call_impl", None) is None]
+            if modules:
+                self.compile_all(modules, how)
                 self.did(remedy)
-                self.before_end.append(lambda: compiler_notes(self))
             return True
         self.model.append(compile)
+
+    def compile_all(self, modules, how):
+        watch_skips(self)
+        for module in modules:
+            module.compile(**how)
+            self.count_compiled(module)
+        self.before_end.append(lambda: compiler_notes(self))
 
     def count_compiled(self, module):
         """Calls of what is compiled are no longer seen by the hooks, which torch.compile must not find."""

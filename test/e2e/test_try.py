@@ -137,6 +137,14 @@ class Remedies(Direct):
     def test_compile(self):
         self.gains("compile", LOOP, 24, 19, "model(batch)")
 
+    def test_compile_takes_all_models(self):
+        # Two take 12 ms, compiled 2; of nine modules that the program calls by itself, one is compiled.
+        script = LOOP.replace("opt =", "other = Model()\nother.weights = model.weights\nopt =").replace("model(batch)", "model(batch).value\n    loss = other(loss)")
+        self.gains("compile", script, 30, 20, "model(batch).value")
+        self.assertEqual(len(self.direct(script, "compile")["w"]), 2)
+        script = LOOP.replace("opt =", "layers = [Model() for i in range(8)]\nfor layer in layers:\n    layer.weights = model.weights\nopt =")
+        self.gains("compile", script.replace("    loss.b", "    for layer in layers:\n        layer(batch)\n    loss.b"), 72, 67, "model(batch)")
+
     def test_compile_graphs(self):
         self.gains("compile-graphs", LOOP, 24, 18.5, "reduce-overhead")
 
@@ -674,9 +682,10 @@ print('mean', os.environ.get('MEAN', 0.5))
         self.assertIn("No steps were found, so calls of the model are compared, each with what comes before the next.", " ".join(text.split()))
 
     def test_of_two_models_the_first_counts(self):
+        # Both are compiled.
         script = self.CALLS.replace("for batch", "other = Model()\nother.weights = model.weights\nfor batch") + "    other(batch)\n"
         found = self.try_it(script, "--only", "compile")
-        self.assertEqual((found["baseline"]["step_ns"], found["tried"][0]["step_ns"]), (12e6, 7e6))
+        self.assertEqual((found["baseline"]["step_ns"], found["tried"][0]["step_ns"]), (12e6, 2e6))
 
     def test_a_loop_that_goes_on_after_sys_exit(self):
         script = self.CALLS.replace("    loss = model(batch)\n", "    try:\n        loss = model(batch)\n    except BaseException:\n        pass\n")
