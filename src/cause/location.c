@@ -304,6 +304,8 @@ struct look {
 	bool has_python; /* a frame of Python was met */
 	bool has_user;	 /* one outside of the Linux kernel was met */
 	bool has_native; /* one with a meaning was met */
+	bool has_media;	 /* one of a library that reads and writes images or sound */
+	bool is_saving;	 /* that library was asked to write */
 };
 
 static u32 python_bits(struct look *l, const struct lull_frame_row *frame)
@@ -312,6 +314,12 @@ static u32 python_bits(struct look *l, const struct lull_frame_row *frame)
 	const char *function = lull_reader_string(l->reader, frame->function, NULL);
 	u32 bits = lull_file_bits(file);
 
+	if (lull_file_is_media(file)) {
+		l->has_media = true;
+		l->is_saving |= lull_name_bits(function) == LULL_IN_STORAGE ||
+				strcasestr(function, "encode");
+		bits &= ~(u32)LULL_IN_LOADER;
+	}
 	bits |= lull_name_bits(function) & (LULL_IN_LOADER | LULL_IN_STORAGE);
 	/* What the framework calls is the program's; what it does itself is its. */
 	if (l->has_python)
@@ -354,6 +362,8 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 
 		bits |= f->kind == LULL_FRAME_PYTHON ? python_bits(&l, f) : frame_bits(&l, f);
 	}
+	if (l.has_media)
+		bits |= l.is_saving ? LULL_IN_STORAGE : LULL_IN_LOADER;
 	/* Whoever writes looks up pages and blocks, as whoever reads does. */
 	return bits & LULL_IN_WRITE ? bits & ~(u32)LULL_IN_FILE : bits;
 }

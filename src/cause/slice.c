@@ -69,6 +69,30 @@ static u64 pause_ahead(const struct lull_host *h, u32 lane, u64 at_ns,
 	return *pause ? (*pause)->begin_ns : UINT64_MAX;
 }
 
+/*
+ * The same for two threads that take turns. While the one of the next call waits for its work, the
+ * one that will give it counts, if that one runs. until_ns: how long this answer holds.
+ */
+static u64 pause_of_either(const struct lull_host *h, const u32 lanes[2], u64 at_ns,
+			   const struct lull_host_pause **pause, u64 *until_ns)
+{
+	u64 ahead_ns = pause_ahead(h, lanes[0], at_ns, pause), others_ns;
+	const struct lull_host_pause *others;
+
+	*until_ns = UINT64_MAX;
+	if (lanes[0] == lanes[1] || !*pause || ahead_ns > at_ns ||
+	    (*pause)->kind != LULL_HOST_BLOCKED)
+		return ahead_ns;
+	others_ns = pause_ahead(h, lanes[1], at_ns, &others);
+	if (others && others_ns <= at_ns) {
+		*until_ns = others->end_ns;
+		return ahead_ns;
+	}
+	*until_ns = (*pause)->end_ns;
+	*pause = others;
+	return others_ns;
+}
+
 /* Whether others are at work in gaps like this one; if nobody can know, they are. */
 static bool has_others(const struct slicer *sl)
 {
@@ -151,7 +175,7 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	const struct lull_host_event *events = h->events.at;
 	const struct lull_host_pause *pause;
 	struct part p = { .from_ns = at_ns, .pause = LULL_NO_PAUSE };
-	u64 ahead_ns = pause_ahead(h, lanes[0], at_ns, &pause), end_ns, other_ns;
+	u64 end_ns, other_ns, ahead_ns = pause_of_either(h, lanes, at_ns, &pause, &end_ns);
 	u64 until_ns = unborn_until(sl, lanes, at_ns);
 	bool is_silent;
 	u32 other;
@@ -163,7 +187,8 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 					   : to_ns);
 	to_ns = until_ns < to_ns ? until_ns : to_ns;
 	p.event = lull_host_at(h, lanes[0], at_ns);
-	end_ns = lull_host_next_ns(h, lanes[0], at_ns);
+	other_ns = lull_host_next_ns(h, lanes[0], at_ns);
+	end_ns = other_ns < end_ns ? other_ns : end_ns;
 	is_silent = says_nothing(h, p.event);
 	if (lanes[1] != lanes[0] && (is_silent || is_waiting(h, p.event))) {
 		other = lull_host_at(h, lanes[1], at_ns);

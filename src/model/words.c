@@ -158,19 +158,21 @@ u32 lull_op_bits(const char *name)
 	return has_any(name, framework) ? LULL_IN_FRAMEWORK : 0;
 }
 
+bool lull_file_is_media(const char *path)
+{
+	static const char *const parts[] = { "/PIL/",	   "/cv2/",	 "torchvision/io",
+					     "torchaudio", "/imageio/",	 "soundfile",
+					     "torchcodec", "skimage/io", NULL };
+
+	return has_any(path, parts);
+}
+
 u32 lull_file_bits(const char *path)
 {
-	static const char *const loader[] = { "torch/utils/data",
-					      "/PIL/",
-					      "webdataset",
-					      "nvidia/dali",
-					      "torchvision/transforms",
-					      "torchvision/io",
-					      "datasets/",
-					      "tokenizers",
-					      "torchaudio",
-					      "/cv2/",
-					      NULL };
+	static const char *const loader[] = {
+		"torch/utils/data", "webdataset", "nvidia/dali", "torchvision/transforms",
+		"datasets/",	    "tokenizers", NULL
+	};
 	static const char *const compiler[] = { "torch/_dynamo",
 						"torch/_inductor",
 						"torch/fx/",
@@ -193,7 +195,7 @@ u32 lull_file_bits(const char *path)
 	/* The wrapper around every compiled function compiles nothing itself. */
 	if (has_any(path, compiler) && !strstr(path, "eval_frame"))
 		return LULL_IN_COMPILE;
-	if (has_any(path, loader))
+	if (has_any(path, loader) || lull_file_is_media(path))
 		return LULL_IN_LOADER;
 	if (has_any(path, storage))
 		return LULL_IN_STORAGE;

@@ -56,7 +56,10 @@ bool lull_name_is_generation(const char *name, bool has_prefill);
 /* What an operator of the framework of this name is: as above, and views that only rename. */
 u32 lull_op_bits(const char *name);
 
-/* What code in this source file is part of. */
+/* Whether this source file is of a library that reads images or sound, and also writes them. */
+bool lull_file_is_media(const char *path);
+
+/* What code in this source file is part of; of a library for images or sound: that it reads. */
 u32 lull_file_bits(const char *path);
 
 /* Whether a source file is of the interpreter or of a library: never a place to act on. */
