@@ -66,15 +66,15 @@ def program_of(o, name, app, is_short=False):
 
 
 def fix_by_hand(o, program, app):
-    """What the fix in the program itself brings, by the least of each; 0 if it does not say."""
+    """The least round as it is and with the fix in the program itself, in ms; None if it does not say."""
     rounds = collections.defaultdict(list)
     for way in (["--fixed"], []) * o.hand:
         done = subprocess.run(program + way, stdout=subprocess.PIPE, text=True, cwd=app, timeout=o.limit)
         found = re.findall(r"(?:round_ms |step_ms=)([0-9.]+)", done.stdout)
         if done.returncode or not found:
-            return 0
+            return None
         rounds[len(way)].append(float(found[-1]))
-    return min(rounds[0]) / min(rounds[1]) if o.hand else 0
+    return (min(rounds[0]), min(rounds[1])) if o.hand else None
 
 
 def try_one(o, name):
@@ -91,14 +91,16 @@ def try_one(o, name):
 
 
 def say(name, answer, took, hand):
+    """`hand`: a round as it is and with the fix by hand, in ms."""
+    hand = "%.2f (%.3g -> %.3g ms)" % (hand[0] / hand[1], *hand) if hand else "?"
     if isinstance(answer, str):
-        print("%-22s by hand %6.2f  %3.0f s  %s" % (name, hand, took, answer), flush=True)
+        print("%-22s by hand %s  %3.0f s  %s" % (name, hand, took, answer), flush=True)
         return
     tried = sorted((t for t in answer.get("tried", []) if t.get("gain")), key=lambda t: -t["gain"]["ratio"])
-    text = ", ".join("%s %.2f (%.2f to %.2f) %s" % ("+".join(t["remedies"]), t["gain"]["ratio"], t["gain"]["low"], t["gain"]["high"], t["verdict"])
-                     for t in tried[:3])
+    text = ", ".join("%s %.3g ms, %.2f (%.2f to %.2f) %s" % (
+        "+".join(t["remedies"]), t["step_ns"] / 1e6, t["gain"]["ratio"], t["gain"]["low"], t["gain"]["high"], t["verdict"]) for t in tried[:3])
     rest = ", ".join("%s %s" % ("+".join(t["remedies"]), t["verdict"]) for t in answer.get("tried", []) if not t.get("gain"))
-    print("%-22s by hand %6.2f  %3.0f s  base %.2f ms  %s  [%s]" % (
+    print("%-22s by hand %s  %3.0f s  base %.2f ms  %s  [%s]" % (
         name, hand, took, (answer["baseline"].get("step_ns") or 0) / 1e6, text or "nothing", rest[:120]), flush=True)
 
 
@@ -145,7 +147,7 @@ def main():
         return
     names = o.only.split(",") if o.only else list(PROGRAMS)
     with open(os.path.join(CORPUS, "labels.tsv"), encoding="utf-8") as f:
-        hand = {r["name"]: float(r["round_ms"]) / float(r["fixed_ms"]) for r in csv.DictReader(f, delimiter="\t") if float(r["fixed_ms"] or 0)}
+        hand = {r["name"]: (float(r["round_ms"]), float(r["fixed_ms"])) for r in csv.DictReader(f, delimiter="\t") if float(r["fixed_ms"] or 0)}
     end = time.monotonic() + o.limit
     with concurrent.futures.ThreadPoolExecutor(o.beside) as pool:
         waiting = {pool.submit(try_one, o, name): name for name in names}
@@ -153,7 +155,7 @@ def main():
             name = waiting[done]
             try:
                 answer, took, today = done.result()
-                say(name, answer, took, today or hand.get(name, 0))
+                say(name, answer, took, today or hand.get(name))
             except Exception as e:
                 print("%-22s %s" % (name, e), flush=True)
             if time.monotonic() > end - o.budget:

@@ -268,8 +268,8 @@ static bool do_kinds_differ(const struct lull_rounds *rounds)
 	return false;
 }
 
-/* "They are of 2 kinds: 36 with 12 launches in 3.10 ms, 4 with 30 launches in 8.02 ms." */
-static void kinds(const struct printer *p, const struct lull_rounds *rounds)
+/* "They are of 2 kinds: 36 with 12 launches in 3.10 ms, 4 with 30 launches in 8.02 ms." If so. */
+static bool kinds(const struct printer *p, const struct lull_rounds *rounds)
 {
 	struct lull_str text = LULL_STR_INIT;
 	u32 n_others = 0, n = 0;
@@ -277,7 +277,7 @@ static void kinds(const struct printer *p, const struct lull_rounds *rounds)
 	for (u32 i = 0; i < rounds->n_kinds; i++)
 		n += rounds->kinds[i].n > 1;
 	if (n < 2 || n > MAX_KINDS_SAID || !do_kinds_differ(rounds))
-		return;
+		return false;
 	for (u32 i = 0; i < rounds->n_kinds; i++) {
 		const struct lull_round_kind *kind = &rounds->kinds[i];
 		f64 launches = kind->n ? (f64)kind->n_launches / kind->n : 0;
@@ -295,6 +295,37 @@ static void kinds(const struct printer *p, const struct lull_rounds *rounds)
 	say(p, 0, "They are of %u kinds, by their launches and waits: %s.", n,
 	    lull_str_text(&text));
 	lull_str_release(&text);
+	return true;
+}
+
+/*
+ * What longer steps do beyond the usual ones, such as checks or pictures every N steps. Calls of a
+ * model differ by what they are asked for, which nobody can do less often.
+ */
+static void longer(const struct printer *p, const struct lull_why *why)
+{
+	const struct lull_rounds *rounds = &why->lead->rounds;
+	f64 usual_ns = (f64)rounds->kinds[0].dur_ns / fmax(rounds->kinds[0].n, 1), more_ns = 0;
+	u32 n = 0;
+
+	for (u32 i = 1; i < rounds->n_kinds; i++) {
+		const struct lull_round_kind *kind = &rounds->kinds[i];
+		f64 beyond_ns = (f64)kind->dur_ns - usual_ns * kind->n;
+
+		if (kind->n > 1 && beyond_ns > KINDS_ALIKE * (f64)kind->dur_ns) {
+			more_ns += beyond_ns;
+			n += kind->n;
+		}
+	}
+	more_ns /= lull_why_n_steps(why);
+	if (n * 2 > rounds->kinds[0].n || rounds->source == LULL_ROUNDS_FORWARD ||
+	    more_ns < LULL_T(gain) * why->step_ns)
+		return;
+	say(p, 0,
+	    "What the %u longer ones do beyond the others takes %s of each step on average (%.0f "
+	    "%%): if it can be done less often, a step takes %s at best.",
+	    n, lull_why_time(more_ns).text, more_ns / why->step_ns * 100,
+	    lull_why_time(why->step_ns - more_ns).text);
 }
 
 /* How the steps were found, what was left out, and what recording cost. */
@@ -308,7 +339,8 @@ static void basis(const struct printer *p, const struct lull_why *why)
 	    n == 1 ? "" : "s", lull_why_time(why->step_ns).text,
 	    lull_rounds_how(rounds, how, sizeof(how)), rounds->first_steady,
 	    rounds->first_steady == 1 ? "is" : "are");
-	kinds(p, rounds);
+	if (kinds(p, rounds))
+		longer(p, why);
 	if (!lull_window_is_all(why->window))
 		say(p, 0,
 		    "The recording is long: these are the steps from %s to %s, in its middle; the "
