@@ -93,8 +93,18 @@ static bool has_real_work(const struct lull_replay_op *ops, const struct lull_re
 	return false;
 }
 
+/*
+ * Kernels of a framework in such a loop are those of its operators, which take many values at once
+ * as well. A program's own kernels are its work: a round of a search, a step of a solver.
+ */
+static bool can_batch(const struct lull_subject *s)
+{
+	return lull_subject_is_python(s) || lull_subject_is_torch(s);
+}
+
 static void apply(struct lull_what_if *w)
 {
+	bool is_batchable = can_batch(w->replay->subject);
 	u32 keep = w->scenario > 0   ? (u32)LULL_T(batched_poor)
 		   : w->scenario < 0 ? (u32)LULL_T(batched_good)
 				     : (u32)LULL_T(batched);
@@ -117,7 +127,7 @@ static void apply(struct lull_what_if *w)
 			lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, LULL_T(value_ns));
 			lull_what_if_remove(w, i);
 		}
-		if (n->loop > 1 && n->loop % keep && !has_real_work(w->ops, n)) {
+		if (is_batchable && n->loop > 1 && n->loop % keep && !has_real_work(w->ops, n)) {
 			lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->gap_ns);
 			lull_what_if_remove(w, i);
 		}
@@ -129,7 +139,7 @@ static bool is_batched(const struct lull_why *why)
 {
 	const struct lull_replay_node *nodes = why->replay.nodes.at;
 
-	for (size_t i = 0; i < why->replay.nodes.n; i++) {
+	for (size_t i = 0; i < why->replay.nodes.n && can_batch(why->lead); i++) {
 		if (nodes[i].loop > 1 && nodes[i].kind == LULL_KIND_OF_LAUNCH &&
 		    !has_real_work(why->replay.ops.at, &nodes[i]))
 			return true;
