@@ -266,20 +266,24 @@ static int read_key(struct lull_remedy *r, char *line, const struct place *at, s
 static int read_head(struct lull_remedy *r, FILE *f, struct place *at, struct lull_err *err)
 {
 	static const char quotes[] = "\"\"\"";
-	bool is_inside = false;
+	bool is_inside = false, has_ended = false;
 	char *line = NULL;
 	size_t cap = 0;
 	int rc = LULL_OK;
 
-	while (!rc && getline(&line, &cap, f) > 0) {
-		char *text = line;
+	while (!rc && !has_ended && getline(&line, &cap, f) > 0) {
+		char *text = line, *end;
 
 		at->line++;
 		line[strcspn(line, "\r\n")] = '\0';
 		if (!is_inside && (*line == '#' || !*line))
 			continue;
-		if (is_inside && strncmp(line, quotes, 3) == 0)
+		end = strstr(line + (is_inside ? 0 : strspn(line, quotes)), quotes);
+		has_ended = end != NULL;
+		if (end == line)
 			break;
+		if (end)
+			*end = '\0';
 		if (!is_inside && strncmp(line, quotes, 3) == 0)
 			rc = read_title(r, text + 3, at, err);
 		else

@@ -293,7 +293,7 @@ static void look(struct run *r, const struct lull_trial_how *how, const char *fo
 	if (seen.has_ended && !r->ended_ns)
 		r->ended_ns = now_ns;
 	lull_try_seen_release(&seen);
-	if (*how->is_stopped) {
+	if (*how->is_stopped || (how->until_ns && now_ns > how->until_ns && !r->ended_ns)) {
 		r->is_stopped = true;
 	} else if (!r->ended_ns && !r->has_hung && !r->is_cut) {
 		f64 quiet_s = (f64)(now_ns - r->last_ns) / 1e9;

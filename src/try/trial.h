@@ -24,7 +24,7 @@ enum lull_trial_end {
 	LULL_TRIAL_FEW_STEPS, /* it ended before enough of them */
 	LULL_TRIAL_FAILED,    /* it ended with an error */
 	LULL_TRIAL_HUNG,      /* it took too long, and was ended */
-	LULL_TRIAL_STOPPED,   /* the user wanted no more */
+	LULL_TRIAL_STOPPED,   /* the user wanted no more, or the budget is spent */
 };
 
 /* The program, and how it is run each time. */
@@ -47,6 +47,7 @@ struct lull_trial_how {
 	f64 limit_s;	   /* without a sign of life */
 	f64 unmarked_s;	   /* a run without a step for so long is cut: it marks none; 0: never */
 	f64 most_s;	   /* of a whole run; 0: no limit */
+	u64 until_ns;	   /* a run that lasts longer is ended: the budget is spent; 0: never */
 	volatile sig_atomic_t *is_stopped;
 };
 

@@ -255,6 +255,8 @@ int lull_try_run_entry(struct lull_try *t, struct lull_try_entry *e, u32 n_left,
 			      trial.seen.trouble.n ? trouble[0] : "");
 	} else if (!rc && trial.end != LULL_TRIAL_STOPPED) {
 		say_end(e, &trial);
+	} else {
+		t->is_over_budget |= !rc && !is_stopped;
 	}
 	if (!e->has_last) {
 		e->last = trial;
@@ -655,6 +657,8 @@ static int try_it(struct lull_try *t, struct lull_err *err)
 		return err->code;
 	if (t->options->is_dry)
 		return LULL_OK;
+	if (t->options->budget_ns)
+		t->how.until_ns = t->began_ns + t->options->budget_ns + t->options->budget_ns / 10;
 	t->how.most_s = SLOWNESS * (f64)t->base.last.wall_ns / 1e9 + t->how.limit_s;
 	if (try_all(t, err))
 		return err->code;

@@ -797,6 +797,18 @@ class BadInput(Case):
         for entry in found["tried"]:
             self.assertEqual(entry["runs"] > 0, entry["verdict"] not in ("nothing to change", "not tried"))
 
+    def test_a_run_that_outlasts_the_budget(self):
+        # It would go on until --timeout, 300 s without a step.
+        path = self.write("slow.py", '"""slow: takes an hour to begin"""\nimport time\n\ndef apply(trial):\n    time.sleep(3600)\n')
+        done = runner.run([LULL, "try", "-q", "--format=json", "--budget=12s", "--remedy", path, PYTHON,
+                           self.write("train.py", LOOP)], env=self.env(), cwd=self.folder.name)
+        if done.returncode:
+            self.assertIn("the budget is too short", done.stderr)
+            return
+        found = json.loads(done.stdout)
+        self.assertTrue(found["over_budget"])
+        self.assertEqual([entry["verdict"] for entry in found["tried"]], ["not tried"])
+
     def test_too_few_runs(self):
         self.says("4 runs at least", "--runs", "3", "--only", "no-gc", status=2)
 
