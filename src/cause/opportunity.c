@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "cause/thresholds.h"
+#include "model/device.h"
 
 #define OPPORTUNITY(name) extern const struct lull_opportunity_kind lull_opportunity_##name;
 #include "cause/opportunities.def"
@@ -41,7 +42,7 @@ static void sum_shapes(struct lull_look *l)
 
 static void look_init(struct lull_look *l, const struct lull_why *why)
 {
-	const struct lull_device_row *devices;
+	struct lull_device_row device = lull_device_joined(why->reader, why->lead->device);
 	size_t n;
 
 	memset(l, 0, sizeof(*l));
@@ -52,11 +53,8 @@ static void look_init(struct lull_look *l, const struct lull_why *why)
 	l->n_shapes = n + 1;
 	l->shapes = lull_alloc(l->n_shapes, sizeof(*l->shapes));
 	l->marks = lull_alloc(l->n_shapes, sizeof(*l->marks));
-	devices = lull_reader_dim(why->reader, LULL_TABLE_device, &n);
-	if (why->lead->device && why->lead->device <= n) {
-		l->n_sms = devices[why->lead->device - 1].n_sms;
-		l->memory_bytes = (f64)devices[why->lead->device - 1].memory_bytes;
-	}
+	l->n_sms = device.n_sms;
+	l->memory_bytes = (f64)device.memory_bytes;
 	lull_readings_init(&l->readings, why->lead);
 	sum_shapes(l);
 }
