@@ -76,7 +76,7 @@ void lull_occupancy(const struct lull_chip *chip, const struct lull_launch_shape
 	result->limit[LULL_LIMIT_REGISTERS] = limit_by_registers(chip, shape, n_warps);
 	result->limit[LULL_LIMIT_SHARED] = limit_by_shared(chip, shape);
 	result->n_blocks = UINT32_MAX;
-	for (int i = 0; i < LULL_N_LIMITS; i++)
+	for (int i = 0; i < LULL_N_OCCUPANCY_LIMITS; i++)
 		if (result->limit[i] < result->n_blocks) {
 			result->n_blocks = result->limit[i];
 			result->by = (enum lull_occupancy_limit)i;

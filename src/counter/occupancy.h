@@ -46,15 +46,15 @@ enum lull_occupancy_limit {
 	LULL_LIMIT_BLOCKS,
 	LULL_LIMIT_REGISTERS,
 	LULL_LIMIT_SHARED,
-	LULL_N_LIMITS,
+	LULL_N_OCCUPANCY_LIMITS,
 };
 
 struct lull_occupancy {
 	u32 n_blocks; /* at once; 0 if the shape cannot run */
 	u32 n_warps;
-	f64 share;		      /* of the warps there could be */
-	u32 limit[LULL_N_LIMITS];     /* blocks that each resource alone would allow */
-	enum lull_occupancy_limit by; /* the limiting one; warps if several limit */
+	f64 share;			    /* of the warps there could be */
+	u32 limit[LULL_N_OCCUPANCY_LIMITS]; /* blocks that each resource alone would allow */
+	enum lull_occupancy_limit by;	    /* the limiting one; warps if several limit */
 };
 
 /* Work it out. */

@@ -20,11 +20,11 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 		return;
 	if (p->is_at_most)
 		lull_sheet_say(to, "Registers of a thread are not known; no more than that fit.");
-	for (int i = 0; i < LULL_N_LIMITS; i++) {
-		static const char *const labels[LULL_N_LIMITS] = { "Blocks by warps",
-								   "Blocks by blocks",
-								   "Blocks by registers",
-								   "Blocks by shared memory" };
+	for (int i = 0; i < LULL_N_OCCUPANCY_LIMITS; i++) {
+		static const char *const labels[LULL_N_OCCUPANCY_LIMITS] = {
+			"Blocks by warps", "Blocks by blocks", "Blocks by registers",
+			"Blocks by shared memory"
+		};
 
 		if (p->is_at_most && i == LULL_LIMIT_REGISTERS)
 			continue;

@@ -16,7 +16,7 @@
 /* Few warps that keep a part this busy are meant to be few: large tiles, tensor cores. */
 #define HALF_BUSY 0.4
 
-static const char *const fixes[LULL_N_LIMITS] = {
+static const char *const fixes[LULL_N_OCCUPANCY_LIMITS] = {
 	[LULL_LIMIT_WARPS] = "blocks whose size divides the warps of a multiprocessor",
 	[LULL_LIMIT_BLOCKS] = "larger blocks: their number on a multiprocessor is limited, too",
 	[LULL_LIMIT_REGISTERS] =
