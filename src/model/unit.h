@@ -40,6 +40,7 @@ struct lull_unit {
 enum lull_direction {
 	LULL_COPY_IN = 1,
 	LULL_COPY_OUT = 2,
+	LULL_COPY_WITHIN = 8,
 };
 
 struct lull_copy {
