@@ -54,6 +54,7 @@ static void look_init(struct lull_look *l, const struct lull_why *why)
 	l->shapes = lull_alloc(l->n_shapes, sizeof(*l->shapes));
 	l->marks = lull_alloc(l->n_shapes, sizeof(*l->marks));
 	l->n_sms = device.n_sms;
+	l->capability = device.capability;
 	l->memory_bytes = (f64)device.memory_bytes;
 	lull_readings_init(&l->readings, why->lead);
 	sum_shapes(l);
@@ -148,6 +149,24 @@ static int by_gain(const void *a, const void *b)
 	return strcmp(x->kind->id, y->kind->id);
 }
 
+/* Leave out those that are part of a larger one. */
+static void drop_covered(struct lull_vec *opportunities)
+{
+	struct lull_opportunity *all = opportunities->at;
+	size_t n = 0;
+
+	for (size_t i = 0; i < opportunities->n; i++) {
+		size_t k = 0;
+
+		while (k < n &&
+		       !(all[k].kind->covers && strstr(all[k].kind->covers, all[i].kind->id)))
+			k++;
+		if (k == n)
+			all[n++] = all[i];
+	}
+	opportunities->n = n;
+}
+
 void lull_why_opportunities(struct lull_why *why)
 {
 	struct lull_look l;
@@ -163,5 +182,6 @@ void lull_why_opportunities(struct lull_why *why)
 	if (why->opportunities.n)
 		lull_sort(why->opportunities.at, why->opportunities.n,
 			  sizeof(struct lull_opportunity), by_gain);
+	drop_covered(&why->opportunities);
 	look_release(&l);
 }

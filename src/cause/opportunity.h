@@ -38,6 +38,7 @@ struct lull_look {
 	size_t n_shapes;	   /* launch ids are below it */
 	f64 n_steps;
 	u32 n_sms;	  /* of the device, 0 if not known */
+	u32 capability;	  /* of the device, 0 if not known */
 	f64 memory_bytes; /* of the device, 0 if not known */
 	struct lull_readings readings;
 	u8 *marks; /* by launch id, for look() to tell apply() about */
@@ -51,6 +52,7 @@ struct lull_opportunity_kind {
 	const char *fix_torch; /* the same in a program that uses PyTorch; NULL: no other words */
 	const char *assumes;   /* what the prediction takes for granted */
 	const char *causes;    /* ids of those that say the same where they come first; NULL */
+	const char *covers;    /* ids of opportunities that are part of it and bring less; NULL */
 
 	bool is_ceiling; /* the prediction is the best that can come of it */
 
