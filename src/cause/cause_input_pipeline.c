@@ -16,6 +16,7 @@
 #include "cause/gaps.h"
 #include "cause/replay/replay.h"
 #include "cause/thresholds.h"
+#include "cause/workers.h"
 #include "model/thread/doing.h"
 
 static bool claim(const struct lull_claim *c)
@@ -25,12 +26,6 @@ static bool claim(const struct lull_claim *c)
 	if (c->inside & LULL_IN_LOADER)
 		return true;
 	return c->is_own && !(c->inside & LULL_IN_NAMED) && c->leads_in && !c->answers;
-}
-
-/* CPUs that are left for workers: the thread needs one, too. 0 if not known. */
-static u32 spare_cpus(const struct lull_subject *s)
-{
-	return s->n_cpus > 1 ? s->n_cpus - 1 : s->n_cpus;
 }
 
 /* Child processes that run in the steady steps; each exec of one is a row of its own. */
@@ -77,9 +72,9 @@ static f64 others_share(const struct lull_subject *s)
 
 /* How a step loads, and with how many workers it would. */
 struct loading {
+	struct lull_workers workers;
 	f64 work_ns; /* of a step */
 	f64 rest_ns; /* of the step without it */
-	u32 workers; /* 0 if there are not enough CPUs for them to keep up */
 	bool waits;  /* the thread waits for somebody who loads */
 	bool asks;   /* the thread waits for another program or machine: that takes no CPU */
 };
@@ -135,24 +130,13 @@ static void take_out(struct lull_what_if *w)
 	}
 }
 
-/* What a worker is worth beside the thread: processes of Python send each other what they made. */
-static f64 worth_of(const struct lull_subject *s)
-{
-	bool is_python = lull_subject_is_python(s) || lull_subject_is_torch(s);
-
-	return is_python ? LULL_T(worker) : LULL_T(worker_good);
-}
-
 /* The workers that keep up with the rest of the step: more bring nothing. */
 static struct loading find_loading(const struct lull_replay *p)
 {
-	u32 spare = spare_cpus(p->subject);
-	struct loading l = { 0 };
-	f64 n;
+	struct loading l = { .work_ns = 0 };
 
 	add_up(p, &l);
-	n = fmax(ceil(l.work_ns / (fmax(l.rest_ns, 1) * LULL_T(worker))), 1);
-	l.workers = !spare || l.asks || n <= spare ? (u32)fmin(n, UINT16_MAX) : 0;
+	l.workers = lull_workers_for(p->subject, l.work_ns, l.rest_ns, !l.asks);
 	return l;
 }
 
@@ -169,37 +153,32 @@ static bool is_one_by_one(const struct lull_subject *s, const struct loading *l)
  */
 static bool is_cheaper(const struct lull_replay *p, const struct loading *l)
 {
-	const struct lull_subject *s = p->subject;
-
-	if (l->workers)
+	if (l->workers.n)
 		return false;
-	return is_one_by_one(s, l) ||
-	       l->work_ns / (spare_cpus(s) * worth_of(s)) > (1 - LULL_T(gain)) * p->free_ns;
+	return is_one_by_one(p->subject, l) || lull_workers_are_few(&l->workers, p);
 }
 
 static void apply(struct lull_what_if *w)
 {
-	u32 spare = spare_cpus(w->replay->subject);
 	struct loading l = find_loading(w->replay);
-	f64 worth = w->scenario < 0   ? LULL_T(worker_good)
-		    : w->scenario > 0 ? LULL_T(worker_poor)
-				      : worth_of(w->replay->subject);
 
 	take_out(w);
-	if (w->scenario > 0 || !is_cheaper(w->replay, &l))
-		w->floor_ns = l.work_ns / ((l.workers ? l.workers : spare) * worth);
+	if (w->scenario <= 0 && is_cheaper(w->replay, &l))
+		return;
+	w->floor_ns = lull_workers_step_ns(&l.workers, w->scenario);
+	w->is_told = true;
 }
 
 /* What to do, by the workers it takes. */
 static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
-	u32 spare = spare_cpus(why->lead), n;
 	struct loading l;
+	u32 n;
 
 	if (!why->has_replay)
 		return;
 	l = find_loading(&why->replay);
-	n = l.workers ? l.workers : spare;
+	n = lull_workers_n(&l.workers);
 	if (l.waits && is_cheaper(&why->replay, &l)) {
 		snprintf(advice->assumes, sizeof(advice->assumes),
 			 "an item then takes less than the rest of the step");
@@ -220,13 +199,13 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 				   "store it as it is used)",
 			 n, n == 1 ? "" : "s",
 			 lull_why_time(
-				 fmin(l.work_ns / (n * worth_of(why->lead)), why->replay.free_ns))
+				 fmin(lull_workers_step_ns(&l.workers, 0), why->replay.free_ns))
 				 .text);
 		snprintf(advice->assumes, sizeof(advice->assumes),
 			 "it then takes less than the rest of the step");
 		return;
 	}
-	if (is_torch && spare)
+	if (is_torch && l.workers.spare)
 		snprintf(advice->fix, sizeof(advice->fix),
 			 "DataLoader(num_workers=%u, pin_memory=True) and .to(device, "
 			 "non_blocking=True)",

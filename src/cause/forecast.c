@@ -45,7 +45,9 @@ static f64 moved_ns(const struct lull_why *why, const enum lull_cause_ix *causes
 		moves |= (set >> i & 1) && lull_causes[causes[i]]->moves;
 	if (!moves || w->scenario <= 0)
 		return 0;
-	return fmax(LULL_T(moved_poor) * (why->replay.free_ns - step_ns) - w->floor_ns, 0);
+	return fmax(LULL_T(moved_poor) * (why->replay.free_ns - step_ns) -
+			    (w->is_told ? w->floor_ns : 0),
+		    0);
 }
 
 /* With all of the causes of the set gone: bit i is causes[i]. */

@@ -104,6 +104,7 @@ struct lull_what_if {
 	struct lull_replay_op *ops;
 	u32 n_ops;
 	f64 floor_ns; /* the step cannot be shorter, whatever the graph says */
+	bool is_told; /* the floor holds all that moved work still costs, handing it over, too */
 	int scenario; /* -1 best case, 0 expected, 1 worst case */
 	bool is_raw;  /* keep the cost of recording */
 	f64 scale;    /* of the cost of recording that is taken out */
