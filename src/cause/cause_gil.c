@@ -5,10 +5,16 @@
  *          far longer than at the same place in other steps, while CUDA calls never are.
  * Not it:  gaps that are long in every step (unless by a switch interval, 5 ms); stalls that also
  *          strike inside calls (os-scheduling); a wait while the device has work.
+ * The fix: other processes run that Python. If steps need what it makes, it takes as many as a
+ *          loader does (cause/workers.h).
  */
+#include <math.h>
+#include <stdio.h>
+
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay/replay.h"
+#include "cause/workers.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -35,7 +41,7 @@ static f64 waits_ns(const struct lull_subject *s, u32 node)
 	return sum;
 }
 
-static void apply(struct lull_what_if *w)
+static void take_out(struct lull_what_if *w)
 {
 	const struct lull_subject *s = w->replay->subject;
 	f64 share = s->window_ns ? (f64)s->cost_ns[LULL_CAUSE_IX_gil] / (f64)s->window_ns : 0;
@@ -50,6 +56,105 @@ static void apply(struct lull_what_if *w)
 		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
 		n->call_ns -= n->cold_call_ns;
 	}
+}
+
+/* What a step takes without the waits, whoever does the other threads' work. */
+static f64 rest_ns(const struct lull_replay *p)
+{
+	struct lull_what_if w;
+	f64 ns;
+
+	lull_what_if_init(&w, p, 0);
+	take_out(&w);
+	lull_what_if_warm(&w);
+	ns = lull_what_if_run(&w);
+	lull_what_if_release(&w);
+	return ns;
+}
+
+/* The processes that do what other threads do for the steps; no work if none does any. */
+static struct lull_workers find_workers(const struct lull_replay *p)
+{
+	const struct lull_subject *s = p->subject;
+	const struct lull_handover *h = &s->handover;
+	u64 ns = h->shared_ns ? h->shared_ns : h->other_ns;
+
+	if (!ns)
+		return (struct lull_workers){ .work_ns = 0 };
+	return lull_workers_for(s, (f64)ns / lull_rounds_n_steady(&s->rounds), rest_ns(p), true);
+}
+
+static void apply(struct lull_what_if *w)
+{
+	const struct lull_handover *h = &w->replay->subject->handover;
+	struct lull_workers workers = find_workers(w->replay);
+
+	take_out(w);
+	if (!workers.work_ns || (w->scenario <= 0 && lull_workers_are_few(&workers, w->replay)))
+		return;
+	/* In the worst case the steps need what other threads do, though none was seen to wait. */
+	if (!h->shared_ns && w->scenario <= 0)
+		return;
+	w->floor_ns = lull_workers_step_ns(&workers, w->scenario);
+}
+
+/* Work that the steps need, and as many processes as there are CPUs for do not keep up. */
+static void advise_less(const struct lull_why *why, const struct lull_workers *w,
+			struct lull_advice *advice)
+{
+	u32 n = lull_workers_n(w);
+
+	snprintf(advice->fix, sizeof(advice->fix),
+		 "make the other thread's work cheaper, with array operations or in code that "
+		 "releases the lock: %u process%s for it would leave a step of %s",
+		 n, n == 1 ? "" : "es",
+		 lull_why_time(fmin(lull_workers_step_ns(w, 0), why->replay.free_ns)).text);
+	snprintf(advice->assumes, sizeof(advice->assumes),
+		 "the other thread's work then takes less than the rest of the step");
+}
+
+/* What to do, by the processes it takes. */
+static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
+{
+	const struct lull_handover *h = &why->lead->handover;
+	struct lull_workers w;
+	char with[80] = "";
+	u32 n;
+
+	if (!why->has_replay)
+		return;
+	w = find_workers(&why->replay);
+	if (!w.work_ns)
+		return;
+	if (!h->shared_ns) {
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "the other thread no longer runs Python, and that no step waits for what "
+			 "it "
+			 "does");
+		return;
+	}
+	if (lull_workers_are_few(&w, &why->replay)) {
+		advise_less(why, &w, advice);
+		return;
+	}
+	n = lull_workers_n(&w);
+	if (h->way == LULL_HANDOVER_POOL)
+		snprintf(with, sizeof(with), "; a ProcessPoolExecutor(%u) instead of the pool", n);
+	else if (h->way != LULL_HANDOVER_TAKES && is_torch)
+		snprintf(with, sizeof(with), "; DataLoader(num_workers=%u) if it prepares batches",
+			 n);
+	snprintf(advice->fix, sizeof(advice->fix),
+		 "move the Python work of the other thread%s to %u process%s (multiprocessing%s), "
+		 "or to code that releases the lock",
+		 h->n_lanes == 1 ? "" : "s", n, n == 1 ? "" : "es", with);
+	if (n > 1)
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "the work can be divided among the %u processes, and each has a CPU to "
+			 "itself",
+			 n);
+	else
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "the process has a CPU to itself");
 }
 
 static const char *table(const struct lull_subject *s)
@@ -103,10 +208,39 @@ static void add_holder(struct lull_why *why, struct lull_finding *f)
 		  *place ? place : "code without a name");
 }
 
+/* How much the threads do that hand over, and what shows that they do. */
+static void add_handover(struct lull_why *why, struct lull_finding *f)
+{
+	static const char *const waits[] = {
+		[LULL_HANDOVER_NONE] = "",
+		[LULL_HANDOVER_GIVES] = "waits now and then until what it made is taken",
+		[LULL_HANDOVER_TAKES] = "waits now and then for something to do",
+		[LULL_HANDOVER_POOL] = "waits now and then for something to do, in a pool",
+		[LULL_HANDOVER_ASKED] = "the launching thread waits now and then for it",
+	};
+	const struct lull_handover *h = &why->lead->handover;
+	struct lull_number ran = lull_why_time((f64)h->shared_ns / lull_why_n_steps(why));
+	size_t n;
+	const struct lull_lane_row *lanes = lull_reader_dim(why->reader, LULL_TABLE_lane, &n);
+	const char *name;
+
+	if (!h->lane)
+		return;
+	name = lull_reader_string(why->reader, lanes[h->lane - 1].name, NULL);
+	if (h->n_lanes > 1)
+		lull_show(f, "pysample", NULL,
+			  "%u other threads together run for %s of each step; one, %s, %s",
+			  h->n_lanes, ran.text, name, waits[h->way]);
+	else
+		lull_show(f, "pysample", NULL, "thread %s runs for %s of each step, and %s", name,
+			  ran.text, waits[h->way]);
+}
+
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	lull_show_stalls(why, f);
 	add_holder(why, f);
+	add_handover(why, f);
 }
 
 const struct lull_cause lull_cause_gil = {
@@ -124,7 +258,14 @@ const struct lull_cause lull_cause_gil = {
 	       "prediction removes the waits, and the extra time of calls within 400 us after a "
 	       "wait, compared with the same place in other steps. Waits for other threads get "
 	       "shorter by the share of the step that waits for the lock take: those threads need "
-	       "the lock, too.",
+	       "the lock, too. Samples of Python may find the other thread in waits to hand its "
+	       "work over (a full or an empty queue, a pool of threads), or the launching thread "
+	       "in waits for it. Then somebody has to do that work for each step, and n processes "
+	       "do it in 1 / n of the time, each 0.7 times as fast. The prediction takes as many "
+	       "as keep up with the rest of the step, but fewer than the machine has CPUs. Where "
+	       "those would gain next to nothing, it takes the work as made cheaper, and how long "
+	       "they would take is the upper end of the range; so it is where nobody was seen in "
+	       "such a wait, since the steps may need the work all the same.",
 	.fix = "move the other thread's Python work to a separate process, or to code that "
 	       "releases the lock",
 	.assumes = "the other thread no longer runs Python",
@@ -135,6 +276,7 @@ const struct lull_cause lull_cause_gil = {
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_GIL,
 	.claims_at = LULL_AT(GAP),
 	.claim = claim,
+	.suit = suit,
 	.apply = apply,
 	.table = table,
 	.trust = trust,

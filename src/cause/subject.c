@@ -272,6 +272,18 @@ static void find_parked(struct lull_subject *s)
 	s->is_parking = in_bytes && (f64)in_bytes >= LULL_T(parked) * (f64)out_bytes;
 }
 
+/* What other threads do for the steady steps. */
+static void find_handover(struct lull_subject *s, u32 without)
+{
+	struct lull_span steady = { 0, 0 };
+
+	if (lull_rounds_n_steady(&s->rounds)) {
+		steady.from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
+		steady.to_ns = lull_round_end_ns(&s->rounds, (u32)s->rounds.all.n - 1);
+	}
+	lull_handover_init(&s->handover, s->reader, s->process, &s->chain, steady, without);
+}
+
 /* ---- all of it ---- */
 
 /* What slicing and attributing fill in. */
@@ -327,6 +339,7 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	s->moved_ns = covered_ns(s, &s->moves);
 	sum_classes(s);
 	find_parked(s);
+	find_handover(s, without);
 }
 
 static void *copy_of(const void *at, size_t n, size_t elem_bytes)
