@@ -167,6 +167,20 @@ static void drop_covered(struct lull_vec *opportunities)
 	opportunities->n = n;
 }
 
+/* Where the device is busy and one of them brings much, it is what to do first. */
+static void lead(struct lull_why *why)
+{
+	const struct lull_opportunity *o = why->opportunities.at;
+	struct lull_finding *first;
+
+	if (why->first < 0 || !why->opportunities.n || o->gain_ns < LULL_T(leading) * why->free_ns)
+		return;
+	first = lull_vec_get(&why->findings, (size_t)why->first);
+	if (first->cause == lull_cause_default(LULL_CAUSE_BUSY))
+		snprintf(first->advice.fix, sizeof(first->advice.fix), "%.350s (%s, see below)",
+			 o->fix, o->kind->id);
+}
+
 void lull_why_opportunities(struct lull_why *why)
 {
 	struct lull_look l;
@@ -183,5 +197,6 @@ void lull_why_opportunities(struct lull_why *why)
 		lull_sort(why->opportunities.at, why->opportunities.n,
 			  sizeof(struct lull_opportunity), by_gain);
 	drop_covered(&why->opportunities);
+	lead(why);
 	look_release(&l);
 }
