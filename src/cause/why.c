@@ -21,6 +21,9 @@
 /* A job may have many ranks in one file; the largest are looked at. */
 #define MAX_SUBJECTS 16
 
+/* Steps of another kind that take less than so many times as long are no longer ones. */
+#define LONGER 1.1
+
 /* A cause with all the time there is may seem to have a little more. */
 #define ROUNDING 1.001
 
@@ -391,6 +394,29 @@ struct lull_number lull_why_range(const struct lull_prediction *p)
 const struct lull_finding *lull_why_first(const struct lull_why *why)
 {
 	return why->first < 0 ? NULL : lull_vec_get(&why->findings, (size_t)why->first);
+}
+
+struct lull_longer lull_why_longer(const struct lull_why *why)
+{
+	const struct lull_rounds *rounds = &why->lead->rounds;
+	const struct lull_round_kind *usual = &rounds->kinds[0];
+	struct lull_longer l = { 0 };
+
+	if (!usual->n || rounds->source == LULL_ROUNDS_FORWARD)
+		return l;
+	for (u32 i = 1; i < rounds->n_kinds; i++) {
+		const struct lull_round_kind *kind = &rounds->kinds[i];
+		f64 usual_ns = (f64)usual->dur_ns / usual->n * kind->n;
+
+		if (kind->n > 1 && (f64)kind->dur_ns > LONGER * usual_ns) {
+			l.beyond_ns += (f64)kind->dur_ns - usual_ns;
+			l.n += kind->n;
+		}
+	}
+	l.beyond_ns /= lull_why_n_steps(why);
+	if (l.n * 2 > usual->n || l.beyond_ns < LULL_T(gain) * why->step_ns)
+		l.n = 0;
+	return l;
 }
 
 f64 lull_why_waste_ns(const struct lull_why *why)

@@ -165,6 +165,18 @@ struct lull_number lull_why_range(const struct lull_prediction *p);
 /* The first finding, or NULL. */
 const struct lull_finding *lull_why_first(const struct lull_why *why);
 
+/* Steps that are longer than the usual ones, such as those with a check or pictures. */
+struct lull_longer {
+	u32 n;	       /* 0 if there are none, or they take too little to speak of */
+	f64 beyond_ns; /* of each step on average: what they do beyond the usual ones */
+};
+
+/*
+ * Those of the steady steps. Calls of a model differ by what they are asked for, which nobody can
+ * do less often: of these there are none.
+ */
+struct lull_longer lull_why_longer(const struct lull_why *why);
+
 /*
  * Of each step, the time without compute: idle, and copies and collectives with nothing beside
  * them. The causes share it.

@@ -129,6 +129,22 @@ static void put_kinds(struct lull_json *j, const struct lull_rounds *rounds)
 	lull_json_end(j);
 }
 
+static void put_longer(struct lull_json *j, const struct lull_why *why)
+{
+	struct lull_longer l = lull_why_longer(why);
+
+	lull_json_key(j, "longer");
+	if (!l.n) {
+		lull_json_null(j);
+		return;
+	}
+	lull_json_object(j);
+	lull_json_key(j, "steps");
+	lull_json_u64(j, l.n);
+	lull_json_key_fixed(j, "beyond_ns", l.beyond_ns, 0);
+	lull_json_end(j);
+}
+
 static void put_steps(struct lull_json *j, const struct lull_why *why)
 {
 	static const char *const sources[LULL_N_ROUNDS_SOURCES] = {
@@ -155,6 +171,7 @@ static void put_steps(struct lull_json *j, const struct lull_why *why)
 	lull_json_key_fixed(j, "median_ns", why->median_ns, 0);
 	lull_json_key_fixed(j, "unrecorded_ns", why->free_ns, 0);
 	put_kinds(j, &s->rounds);
+	put_longer(j, why);
 	lull_json_key(j, "each");
 	lull_json_array(j);
 	for (u32 i = 0; s->step_cost_ns && i < n && i < MAX_STEPS; i++)
@@ -348,6 +365,13 @@ static const struct lull_property opportunities[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct lull_property longer[] = {
+	{ "steps", "integer", "how many", NULL },
+	{ "beyond_ns", "number", "of each step on average: what they take beyond the usual ones",
+	  NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct lull_property each[] = {
 	{ "from_ns", "integer", "start of the step on the device", NULL },
 	{ "to_ns", "integer", "its end", NULL },
@@ -379,6 +403,8 @@ static const struct lull_property steps[] = {
 	{ "median_ns", "number", "of the steady steps", NULL },
 	{ "unrecorded_ns", "number", "what a step takes without recording, estimated", NULL },
 	{ "kinds", "array", "by what they launch, copy and wait for; the usual one first", kinds },
+	{ "longer", "object|null", "few steps that are longer than the usual ones, as text has it",
+	  longer },
 	{ "each", "array", "the first 1000 steady steps", each },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -298,34 +298,16 @@ static bool kinds(const struct printer *p, const struct lull_rounds *rounds)
 	return true;
 }
 
-/*
- * What longer steps do beyond the usual ones, such as checks or pictures every N steps. Calls of a
- * model differ by what they are asked for, which nobody can do less often.
- */
 static void longer(const struct printer *p, const struct lull_why *why)
 {
-	const struct lull_rounds *rounds = &why->lead->rounds;
-	f64 usual_ns = (f64)rounds->kinds[0].dur_ns / fmax(rounds->kinds[0].n, 1), more_ns = 0;
-	u32 n = 0;
+	struct lull_longer l = lull_why_longer(why);
 
-	for (u32 i = 1; i < rounds->n_kinds; i++) {
-		const struct lull_round_kind *kind = &rounds->kinds[i];
-		f64 beyond_ns = (f64)kind->dur_ns - usual_ns * kind->n;
-
-		if (kind->n > 1 && beyond_ns > KINDS_ALIKE * (f64)kind->dur_ns) {
-			more_ns += beyond_ns;
-			n += kind->n;
-		}
-	}
-	more_ns /= lull_why_n_steps(why);
-	if (n * 2 > rounds->kinds[0].n || rounds->source == LULL_ROUNDS_FORWARD ||
-	    more_ns < LULL_T(gain) * why->step_ns)
-		return;
-	say(p, 0,
-	    "What the %u longer ones do beyond the others takes %s of each step on average (%.0f "
-	    "%%): if it can be done less often, a step takes %s at best.",
-	    n, lull_why_time(more_ns).text, more_ns / why->step_ns * 100,
-	    lull_why_time(why->step_ns - more_ns).text);
+	if (l.n)
+		say(p, 0,
+		    "What the %u longer ones do beyond the others takes %s of each step on average "
+		    "(%.0f %%): if it can be done less often, a step takes %s at best.",
+		    l.n, lull_why_time(l.beyond_ns).text, l.beyond_ns / why->step_ns * 100,
+		    lull_why_time(why->step_ns - l.beyond_ns).text);
 }
 
 /* How the steps were found, what was left out, and what recording cost. */

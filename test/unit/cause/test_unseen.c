@@ -1,6 +1,6 @@
 /*
- * Training loops that `lull why` was not written for (test/gpu/unseen.py), and parts of recordings of
- * other people's programs, recorded on an H200: the first cause is right, or nothing is said.
+ * Training loops that `lull why` was not written for (test/gpu/unseen.py), and parts of recordings
+ * of other people's programs, recorded on an H200: the first cause is right, or nothing is said.
  */
 #include "unit/report.h"
 
