@@ -308,6 +308,15 @@ struct look {
 	bool is_saving;	 /* that library was asked to write */
 };
 
+/*
+ * Whether a function of a library for images or sound writes; _getencoder() of PIL makes an array.
+ */
+static bool is_saving(const char *function)
+{
+	return lull_name_bits(function) == LULL_IN_STORAGE ||
+	       (strcasestr(function, "encode") && !strcasestr(function, "getencoder"));
+}
+
 static u32 python_bits(struct look *l, const struct lull_frame_row *frame)
 {
 	const char *file = lull_reader_string(l->reader, frame->file, NULL);
@@ -316,8 +325,7 @@ static u32 python_bits(struct look *l, const struct lull_frame_row *frame)
 
 	if (lull_file_is_media(file)) {
 		l->has_media = true;
-		l->is_saving |= lull_name_bits(function) == LULL_IN_STORAGE ||
-				strcasestr(function, "encode");
+		l->is_saving |= is_saving(function);
 		bits &= ~(u32)LULL_IN_LOADER;
 	}
 	bits |= lull_name_bits(function) & (LULL_IN_LOADER | LULL_IN_STORAGE);
