@@ -83,7 +83,7 @@ static int word_columns(const char *text, size_t *len)
 	return n;
 }
 
-void lull_term_wrap(FILE *to, const char *text, int indent, int width)
+static void add_wrapped(struct lull_str *to, const char *text, int indent, int width)
 {
 	int at = indent;
 
@@ -92,7 +92,7 @@ void lull_term_wrap(FILE *to, const char *text, int indent, int width)
 		int columns;
 
 		if (*text == '\n') {
-			fprintf(to, "\n%*s", indent, "");
+			lull_str_addf(to, "\n%*s", indent, "");
 			at = indent;
 			text++;
 			continue;
@@ -103,14 +103,24 @@ void lull_term_wrap(FILE *to, const char *text, int indent, int width)
 		}
 		columns = word_columns(text, &len);
 		if (at > indent && at + 1 + columns > width) {
-			fprintf(to, "\n%*s", indent, "");
+			lull_str_addf(to, "\n%*s", indent, "");
 			at = indent;
 		}
-		fprintf(to, "%s%.*s", at > indent ? " " : "", (int)len, text);
+		lull_str_addf(to, "%s%.*s", at > indent ? " " : "", (int)len, text);
 		at += columns + (at > indent);
 		text += len;
 	}
-	fputc('\n', to);
+	lull_str_puts(to, "\n");
+}
+
+/* At once: nothing of what other processes write into the same file gets between the words. */
+void lull_term_wrap(FILE *to, const char *text, int indent, int width)
+{
+	struct lull_str all = LULL_STR_INIT;
+
+	add_wrapped(&all, text, indent, width);
+	fputs(lull_str_text(&all), to);
+	lull_str_release(&all);
 }
 
 void lull_term_line(FILE *to, const char *text, int indent)
@@ -120,15 +130,17 @@ void lull_term_line(FILE *to, const char *text, int indent)
 
 void lull_term_say(FILE *to, int indent, int width, const char *fmt, ...)
 {
-	struct lull_str text = LULL_STR_INIT;
+	struct lull_str text = LULL_STR_INIT, all = LULL_STR_INIT;
 	va_list ap;
 
 	va_start(ap, fmt);
 	lull_str_vaddf(&text, fmt, ap);
 	va_end(ap);
-	fprintf(to, "%*s", indent, "");
-	lull_term_wrap(to, lull_str_text(&text), indent, width);
+	lull_str_addf(&all, "%*s", indent, "");
+	add_wrapped(&all, lull_str_text(&text), indent, width);
+	fputs(lull_str_text(&all), to);
 	lull_str_release(&text);
+	lull_str_release(&all);
 }
 
 /* Three significant digits: 1.23, 12.3, 123. The bounds are where rounding would add a digit. */
