@@ -420,9 +420,34 @@ static void watch(struct run *r, const struct lull_trial_how *how,
 
 /* ---- what came of it ---- */
 
+/* The exception that a traceback of Python ends with; its message may have more lines. */
+struct raised {
+	char text[320];
+	bool is_open; /* in a traceback, before the exception */
+	bool goes_on; /* the line ended with a colon: the next one says more */
+};
+
+static void look_for_raised(struct raised *r, const char *line)
+{
+	size_t len = strlen(r->text);
+
+	if (strncmp(line, "Traceback (most recent call last)", 33) == 0) {
+		*r = (struct raised){ .is_open = true };
+	} else if (r->goes_on && *line) {
+		snprintf(r->text + len, sizeof(r->text) - len, " %s", line + strspn(line, " \t"));
+		r->goes_on = false;
+	} else if (r->is_open && *line && *line != ' ') {
+		snprintf(r->text, sizeof(r->text), "%s", line);
+		r->is_open = false;
+		r->goes_on = line[strlen(line) - 1] == ':';
+	}
+}
+
+/* The last line, or what an exception says that nobody caught: Python exits with 1 then. */
 static void read_words(struct lull_trial *t, const char *folder)
 {
 	struct lull_str path = LULL_STR_INIT;
+	struct raised raised = { .is_open = false };
 	char *line = NULL;
 	size_t cap = 0;
 	FILE *f;
@@ -431,9 +456,12 @@ static void read_words(struct lull_trial *t, const char *folder)
 	f = fopen(path.at, "re");
 	while (f && getline(&line, &cap, f) > 0) {
 		line[strcspn(line, "\r\n")] = '\0';
+		look_for_raised(&raised, line);
 		if (line[strspn(line, " \t^~")])
 			snprintf(t->words, sizeof(t->words), "%s", line + strspn(line, " \t"));
 	}
+	if (t->status == 1 && *raised.text)
+		snprintf(t->words, sizeof(t->words), "%s", raised.text);
 	if (f)
 		fclose(f);
 	free(line);
@@ -584,8 +612,8 @@ int lull_trial_run(struct lull_trial *t, const struct lull_trial_how *how,
 		watch(&r, how, change, &w);
 		lull_try_log_read(&t->seen, w.folder.at);
 		note_imports(&r, how, &t->seen);
-		read_words(t, w.folder.at);
 		judge(t, &r, how->is_whole);
+		read_words(t, w.folder.at);
 		if (how->is_whole ? t->end == LULL_TRIAL_DONE : how->may_be_whole && is_stepless(t))
 			take_whole(t, how->is_whole && how->has_start);
 		lull_trial_read_output(t, w.folder.at);

@@ -458,6 +458,13 @@ class Hostile(Case):
         script = LOOP.replace("opt = torch.optim.Adam(", "class Mine(torch.optim.Adam): pass\nopt = Mine(")
         self.assertEqual(self.why(script, "--only", "fused-optimizer")[0], "nothing to change")
 
+    def test_an_exception_of_many_lines(self):
+        # torch.compile ends its own with hints; what failed stands further up.
+        script = LOOP.replace("import torch\n", "import os, torch\nif 'BAD' in os.environ:\n    raise RuntimeError('backend raised:\\n"
+                              "CompileError: no Python.h\\n\\nYou can suppress this by setting:\\n    x.suppress_errors = True')\n", 1)
+        verdict, why = self.why(script, "--env", "BAD=1")
+        self.assertEqual((verdict, why), ("failed", "the program fails: RuntimeError: backend raised: CompileError: no Python.h"))
+
     def test_a_model_that_cannot_be_compiled(self):
         # The remedy fails, and the program goes on as it is.
         self.assertEqual(self.why(LOOP.replace("model.weights", "model.breaks = True\nmodel.weights"), "--only", "compile"),
