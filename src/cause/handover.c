@@ -152,7 +152,7 @@ static void count_limits(struct finder *f)
 			struct seen *seen = &f->lanes[cols.lane[i]];
 			const char *name;
 
-			if (!seen->n)
+			if (!seen->n_in[WAIT_EVENT])
 				continue;
 			name = lull_reader_string(f->reader, cols.name[i], NULL);
 			if (!strstr(name, "timedwait") && !strstr(name, "clockwait"))
@@ -195,6 +195,16 @@ static bool is_asked(const struct finder *f, const struct lull_chain *c, size_t 
 			     (s->n_timed_out > s->n_woken ? 0 : s->n_in[WAIT_EVENT]);
 	}
 	return n >= LULL_T(producer_samples);
+}
+
+/* Whether any thread outside of the chain runs Python. */
+static bool has_workers(const struct finder *f, const struct lull_chain *c, size_t n_lanes)
+{
+	for (size_t i = 1; i <= n_lanes; i++) {
+		if (f->lanes[i].n_gil && !c->chain_of_lane[i])
+			return true;
+	}
+	return false;
 }
 
 static u64 worked_ns(const struct finder *f, const struct seen *s)
@@ -249,11 +259,13 @@ void lull_handover_init(struct lull_handover *h, struct lull_reader *r, u32 proc
 	f.waits = lull_alloc(n + 1, sizeof(*f.waits));
 	f.lanes = lull_alloc(n_lanes + 1, sizeof(*f.lanes));
 	count_samples(&f);
-	if (!(without & LULL_WITHOUT_SCHED))
-		count_stays(&f);
-	if (!(without & LULL_WITHOUT_OSRT))
-		count_limits(&f);
-	add_up(h, &f, c, process);
+	if (has_workers(&f, c, n_lanes)) {
+		if (!(without & LULL_WITHOUT_SCHED))
+			count_stays(&f);
+		if (!(without & LULL_WITHOUT_OSRT))
+			count_limits(&f);
+		add_up(h, &f, c, process);
+	}
 	free(f.waits);
 	free(f.lanes);
 }

@@ -11,7 +11,8 @@
  *                 waits who hands over; the scheduler's records say for how long, else the samples.
  * Not it:         waits for a lock, for events, for other processes; waits that end by themselves,
  *                 as those of a thread that does something every second.
- * Cost:           one walk over Python's samples, the scheduler's records and calls of libc.
+ * Cost:           one walk over Python's samples; where other threads run Python, also one over the
+ *                 scheduler's records and one over the calls of libc.
  */
 #ifndef LULL_CAUSE_HANDOVER_H
 #define LULL_CAUSE_HANDOVER_H
