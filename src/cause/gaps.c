@@ -267,6 +267,7 @@ const u32 lull_gap_bits[LULL_GAP_BITS] = {
 /* What a stack says, looked up once. */
 struct fact {
 	u32 bits;
+	u32 frame; /* of the program */
 	u64 function;
 };
 
@@ -285,6 +286,7 @@ static struct fact fact_of(struct facts *f, u32 stack)
 		*ix = (u32)f->all.n;
 		*(struct fact *)lull_vec_push(&f->all) =
 			(struct fact){ lull_location_stack_bits(f->s->reader, stack),
+				       lull_location_frame(f->s, stack),
 				       lull_location_function(f->s, stack) };
 	}
 	return *(struct fact *)lull_vec_get(&f->all, *ix);
@@ -312,6 +314,30 @@ bool lull_gap_waits_for_lock(const struct lull_gap_place *p)
 	return p->n_locks * 2 > p->n_waits;
 }
 
+/* The function with the majority, if there is one, survives, and so does the line in it. */
+static void vote_for(struct lull_gap_votes *v, const struct fact *fact,
+		     const struct lull_host_sample *sample)
+{
+	if (sample->is_idle && v->has_run)
+		return;
+	if (!sample->is_idle && !v->has_run)
+		v->n_stack = 0;
+	v->has_run = !sample->is_idle;
+	if (v->n_stack && fact->function != v->function) {
+		v->n_stack--;
+		return;
+	}
+	if (!v->n_stack || !v->n_frame || fact->frame == v->frame) {
+		v->n_frame = v->n_stack && fact->frame == v->frame ? v->n_frame + 1 : 1;
+		v->frame = fact->frame;
+		v->stack = sample->stack;
+	} else {
+		v->n_frame--;
+	}
+	v->function = fact->function;
+	v->n_stack++;
+}
+
 static void count_sample(struct lull_gap_place *place, struct facts *facts,
 			 const struct lull_host_sample *sample)
 {
@@ -322,14 +348,7 @@ static void count_sample(struct lull_gap_place *place, struct facts *facts,
 	v->n++;
 	for (size_t i = 0; i < LULL_GAP_BITS; i++)
 		v->n_in[i] += !!(fact.bits & lull_gap_bits[i]);
-	/* The majority, if there is one, survives. */
-	if (fact.function == v->function || !v->n_stack) {
-		v->function = fact.function;
-		v->stack = sample->stack;
-		v->n_stack++;
-	} else {
-		v->n_stack--;
-	}
+	vote_for(v, &fact, sample);
 }
 
 static u32 voted(const struct lull_gap_votes *v)
@@ -355,17 +374,42 @@ u32 lull_gap_stack(const struct lull_gap_place *p)
 	return p->python.stack ? p->python.stack : p->native.stack;
 }
 
-/* Count the samples of the thread in [from_ns, to_ns) for the place; returns how many. */
-static size_t vote(struct lull_gap_place *place, struct facts *facts, u32 lane, u64 from_ns,
-		   u64 to_ns)
+/* Count the samples of the thread in [from_ns, to_ns) for the place. */
+static void vote(struct lull_gap_place *place, struct facts *facts, u32 lane, u64 from_ns,
+		 u64 to_ns)
 {
 	const struct lull_subject *s = facts->s;
 	const struct lull_host_sample *at = s->host.samples.at;
-	size_t first = lull_host_sample_at(&s->host, lane, from_ns), i = first;
 
-	for (; i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++)
+	for (size_t i = lull_host_sample_at(&s->host, lane, from_ns);
+	     i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++)
 		count_sample(place, facts, &at[i]);
-	return i - first;
+}
+
+/* Whether a sample found the thread on a CPU in [from_ns, to_ns). */
+static bool was_running(const struct lull_subject *s, u32 lane, u64 from_ns, u64 to_ns)
+{
+	const struct lull_host_sample *at = s->host.samples.at;
+
+	for (size_t i = lull_host_sample_at(&s->host, lane, from_ns);
+	     i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++) {
+		if (!at[i].is_idle)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The thread whose samples say what a gap is for: that of the call after it; where that one waits
+ * for the thread that made the call before, this one.
+ */
+static u32 voter(const struct lull_subject *s, const struct lull_node *node, u64 from_ns)
+{
+	if (node->flags & LULL_NODE_FIRST || node[-1].lane == node->lane ||
+	    was_running(s, node->lane, from_ns, node->begin_ns) ||
+	    !was_running(s, node[-1].lane, from_ns, node->begin_ns))
+		return node->lane;
+	return node[-1].lane;
 }
 
 static void ask_samples(struct lull_gaps *g, const struct lull_subject *s)
@@ -383,10 +427,7 @@ static void ask_samples(struct lull_gaps *g, const struct lull_subject *s)
 
 		place->gap_ns += gaps[i].gap_ns;
 		place->others_ns += lull_others_ns(&s->others, from_ns, node->begin_ns);
-		/* Where it waits for the thread that made the call before, that one has the say. */
-		if (!vote(place, &facts, node->lane, from_ns, node->begin_ns) &&
-		    !(node->flags & LULL_NODE_FIRST) && node[-1].lane != node->lane)
-			vote(place, &facts, node[-1].lane, from_ns, node->begin_ns);
+		vote(place, &facts, voter(s, node, from_ns), from_ns, node->begin_ns);
 	}
 	lull_map_release(&facts.known);
 	lull_vec_release(&facts.all);

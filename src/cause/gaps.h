@@ -29,9 +29,11 @@ struct lull_gap {
 struct lull_gap_votes {
 	u32 n;
 	u32 n_in[LULL_GAP_BITS]; /* by lull_gap_bits[] */
-	u32 stack;		 /* one in the most frequent function of the program, 0 if none */
+	u32 stack;		 /* one in the most frequent function and line, 0 if none */
 	u64 function;		 /* private: which one that is */
-	u32 n_stack;		 /* private */
+	u32 frame;		 /* private: the line */
+	u32 n_stack, n_frame;	 /* private */
+	bool has_run;		 /* private: samples on a CPU; those without are not asked then */
 };
 
 struct lull_gap_place {

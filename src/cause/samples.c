@@ -13,8 +13,10 @@
 #define MAX_FUNCTIONS 2
 
 struct function {
-	u64 n;
-	u32 stack; /* one that is in it */
+	u64 function;
+	u64 n, n_line; /* samples in it, and at its line with most */
+	u32 stack;     /* one at that line */
+	u32 frame;
 };
 
 /* Whether the moment lies in an interval of the cause; intervals are by time. */
@@ -26,18 +28,34 @@ static bool is_during(const struct lull_subject *s, enum lull_cause_ix cause, u6
 	return i && at[i - 1].to_ns > at_ns && at[i - 1].cause == cause;
 }
 
+static int by_line(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	if (x->n != y->n)
+		return x->n < y->n ? 1 : -1;
+	return (x->frame > y->frame) - (x->frame < y->frame);
+}
+
 static int by_n(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
 
 	if (x->n != y->n)
 		return x->n < y->n ? 1 : -1;
-	return (x->stack > y->stack) - (x->stack < y->stack);
+	return (x->frame > y->frame) - (x->frame < y->frame);
 }
 
-/* Samples of Python or native ones, by function; returns how many there are. */
-static u64 count(const struct lull_subject *s, enum lull_cause_ix cause, bool is_python,
-		 struct lull_vec *functions)
+/* Which samples; is_idle: the thread was not on a CPU. */
+struct kind {
+	bool is_python, is_idle;
+};
+
+/* Samples of this kind by line; returns how many there are. */
+static u64 count_lines(const struct lull_subject *s, enum lull_cause_ix cause, struct kind kind,
+		       struct lull_vec *lines)
 {
 	const struct lull_host_sample *at = s->host.samples.at;
 	struct lull_map known;
@@ -45,23 +63,64 @@ static u64 count(const struct lull_subject *s, enum lull_cause_ix cause, bool is
 
 	lull_map_init(&known);
 	for (size_t i = 0; i < s->host.samples.n; i++) {
+		struct function *line;
 		bool is_new;
-		u32 *ix;
+		u32 *ix, frame;
 
-		if (at[i].is_python != is_python || !is_during(s, cause, at[i].at_ns))
+		if (at[i].is_python != kind.is_python || at[i].is_idle != kind.is_idle ||
+		    !is_during(s, cause, at[i].at_ns))
 			continue;
 		n++;
-		ix = lull_map_add(&known, lull_location_function(s, at[i].stack), &is_new);
+		frame = lull_location_frame(s, at[i].stack);
+		ix = lull_map_add(&known, frame, &is_new);
 		if (is_new) {
-			*ix = (u32)functions->n;
-			((struct function *)lull_vec_push(functions))->stack = at[i].stack;
+			*ix = (u32)lines->n;
+			line = lull_vec_push(lines);
+			line->function = lull_location_function(s, at[i].stack);
+			line->stack = at[i].stack;
+			line->frame = frame;
 		}
-		((struct function *)lull_vec_get(functions, *ix))->n++;
+		line = lull_vec_get(lines, *ix);
+		line->n_line = ++line->n;
 	}
 	lull_map_release(&known);
-	if (functions->n)
-		lull_sort(functions->at, functions->n, sizeof(struct function), by_n);
 	return n;
+}
+
+/* Samples of this kind by function, most first; returns how many there are. */
+static u64 count(const struct lull_subject *s, enum lull_cause_ix cause, struct kind kind,
+		 struct lull_vec *functions)
+{
+	u64 n = count_lines(s, cause, kind, functions);
+	struct function *at = functions->at;
+	size_t n_functions = 0;
+
+	if (!n)
+		return 0;
+	lull_sort(at, functions->n, sizeof(*at), by_line);
+	for (size_t i = 0; i < functions->n; i++) {
+		if (n_functions && at[n_functions - 1].function == at[i].function)
+			at[n_functions - 1].n += at[i].n;
+		else
+			at[n_functions++] = at[i];
+	}
+	functions->n = n_functions;
+	lull_sort(at, n_functions, sizeof(*at), by_n);
+	return n;
+}
+
+/* "235 of 245 samples there, 160 at this line: rerank.py:37  rerank" */
+static void show_one(struct lull_finding *f, const struct function *at,
+		     const struct lull_location *where, u64 n_all, const char *table)
+{
+	char place[160], line[64] = "there";
+
+	lull_location_format(where, place, sizeof(place));
+	if (where->file && at->n_line < at->n)
+		snprintf(line, sizeof(line), "there, %llu at this line",
+			 (unsigned long long)at->n_line);
+	lull_show(f, table, NULL, "%llu of %llu samples %s: %s", (unsigned long long)at->n,
+		  (unsigned long long)n_all, line, place);
 }
 
 static void show(struct lull_why *why, struct lull_finding *f, const struct lull_vec *functions,
@@ -71,13 +130,11 @@ static void show(struct lull_why *why, struct lull_finding *f, const struct lull
 
 	for (size_t i = 0, n = 0; i < functions->n && n < MAX_FUNCTIONS; i++) {
 		struct lull_location where = lull_location_find(why->lead, LULL_NONE, at[i].stack);
-		char place[160];
 
-		lull_location_format(&where, place, sizeof(place));
-		if (!*place || (f64)at[i].n < LULL_T(line_share) * (f64)n_all)
+		if ((!where.file && !where.function) ||
+		    (f64)at[i].n < LULL_T(line_share) * (f64)n_all)
 			continue;
-		lull_show(f, table, NULL, "%llu of %llu samples there: %s",
-			  (unsigned long long)at[i].n, (unsigned long long)n_all, place);
+		show_one(f, &at[i], &where, n_all, table);
 		if (!f->at.function)
 			f->at = where;
 		n++;
@@ -86,18 +143,20 @@ static void show(struct lull_why *why, struct lull_finding *f, const struct lull
 
 void lull_show_samples(struct lull_why *why, struct lull_finding *f)
 {
+	/* Others of the launching threads may wait meanwhile for the one that runs. */
+	static const struct kind kinds[] = { { true, false }, { true, true }, { false, false } };
 	struct lull_vec functions;
-	u64 n;
 
-	lull_vec_init(&functions, sizeof(struct function));
-	n = count(why->lead, f->cause, true, &functions);
-	if (n) {
-		show(why, f, &functions, n, "pysample");
-	} else {
-		n = count(why->lead, f->cause, false, &functions);
-		show(why, f, &functions, n, "sample");
+	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++) {
+		u64 n;
+
+		lull_vec_init(&functions, sizeof(struct function));
+		n = count(why->lead, f->cause, kinds[i], &functions);
+		show(why, f, &functions, n, kinds[i].is_python ? "pysample" : "sample");
+		lull_vec_release(&functions);
+		if (n)
+			break;
 	}
-	lull_vec_release(&functions);
 }
 
 /* Native samples while the cause held, and those of them in the interpreter or in a module. */
