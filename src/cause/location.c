@@ -306,6 +306,7 @@ struct look {
 	bool has_native; /* one with a meaning was met */
 	bool has_media;	 /* one of a library that reads and writes images or sound */
 	bool is_saving;	 /* that library was asked to write */
+	bool is_reading; /* one that stores tensors was asked to read */
 };
 
 /*
@@ -328,6 +329,7 @@ static u32 python_bits(struct look *l, const struct lull_frame_row *frame)
 		l->is_saving |= is_saving(function);
 		bits &= ~(u32)LULL_IN_LOADER;
 	}
+	l->is_reading |= (bits & LULL_IN_STORAGE) && lull_name_is_reading(function);
 	bits |= lull_name_bits(function) & (LULL_IN_LOADER | LULL_IN_STORAGE);
 	/* What the framework calls is the program's; what it does itself is its. */
 	if (l->has_python)
@@ -370,6 +372,8 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 
 		bits |= f->kind == LULL_FRAME_PYTHON ? python_bits(&l, f) : frame_bits(&l, f);
 	}
+	if (l.is_reading)
+		bits &= ~(u32)LULL_IN_STORAGE;
 	if (l.has_media)
 		bits |= l.is_saving ? LULL_IN_STORAGE : LULL_IN_LOADER;
 	/* Whoever writes looks up pages and blocks, as whoever reads does. */

@@ -69,14 +69,24 @@ bool lull_name_is_xla_part(const char *name)
 	return begins(name, "Thunk:") || is_xla_compiler(name);
 }
 
+bool lull_name_is_reading(const char *name)
+{
+	static const char *const words[] = { "load", "restor", "resum", "read", NULL };
+
+	return has_any(name, words) && !strcasestr(name, "upload");
+}
+
 /* A compiler's rewriter writes nothing, and what is deserialized is read. */
 static bool is_storage(const char *name)
 {
-	static const char *const words[] = { "checkpoint", "save",     "dump",	"write",
-					     "serializ",   "snapshot", "fsync", NULL };
+	static const char *const verbs[] = { "save",	 "dump",  "write", "upload",
+					     "serializ", "fsync", NULL };
+	static const char *const nouns[] = { "checkpoint", "snapshot", NULL };
 	static const char *const others[] = { "rewrit", "deserializ", NULL };
 
-	return has_any(name, words) && !has_any(name, others) && !begins(name, "torch");
+	if (has_any(name, others) || begins(name, "torch"))
+		return false;
+	return has_any(name, verbs) || (has_any(name, nouns) && !lull_name_is_reading(name));
 }
 
 u32 lull_name_bits(const char *name)

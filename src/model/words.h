@@ -53,6 +53,9 @@ bool lull_name_is_xla_part(const char *name);
  */
 bool lull_name_is_generation(const char *name, bool has_prefill);
 
+/* Whether a function or range of this name reads what somebody stored: load_checkpoint. */
+bool lull_name_is_reading(const char *name);
+
 /* What an operator of the framework of this name is: as above, and views that only rename. */
 u32 lull_op_bits(const char *name);
 
