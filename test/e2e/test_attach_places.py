@@ -96,6 +96,61 @@ def a_program_without_memory_goes_on():
     works_as_before(p)
 
 
+# Its children call what the agent records before the agent knows that they are children.
+FORKS = """#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile sig_atomic_t is_over;
+static void on_term(int signal)
+{
+	is_over = signal;
+}
+static void in_child(void)
+{
+	usleep(10);
+}
+int main(void)
+{
+	int n = 0, n_died = 0, status;
+	FILE *f;
+
+	signal(SIGTERM, on_term);
+	pthread_atfork(0, 0, in_child);
+	for (; !is_over; n++) {
+		pid_t child = fork();
+
+		if (!child) {
+			usleep(1000);
+			exit(0);
+		}
+		while (waitpid(child, &status, 0) < 0)
+			;
+		n_died += status != 0;
+	}
+	f = fopen("children", "w");
+	fprintf(f, "%d %d", n, n_died);
+	return fclose(f);
+}
+"""
+
+
+def children_whose_own_handlers_come_first_live():
+    """A handler of fork() that is older than the agent runs before the agent's, as in every child of Node.js."""
+    p = compiled("forks", FORKS)
+    for _ in range(3):
+        r, _ = attach_until(p, lambda: query(f"SELECT count(*) AS n FROM process WHERE parent_pid = {p.pid}")[0]["n"] > 3, ms=100)
+        expect("attached, with its children", query("SELECT count(*) AS n FROM process WHERE parent_pid = pid") == [{"n": 0}], r.stderr)
+        until(lambda: is_left(p), "the agent leaves")
+    p.terminate()
+    p.wait()
+    with open("children", encoding="ascii") as f:
+        n, died = map(int, f.read().split())
+    expect("none died", died == 0 < n, (died, n))
+
+
 def a_recorder_without_memory_leaves():
     p = works()
     a = runner.start([LULL, "attach", "-f", "-o", "a", str(p.pid)], stderr=subprocess.PIPE, text=True)
@@ -337,6 +392,7 @@ TESTS = (
     a_program_without_memory_goes_on,
     a_recorder_without_memory_leaves,
     children_leave_nothing_after_the_recorder_was_killed,
+    children_whose_own_handlers_come_first_live,
     a_full_disk_harms_only_the_report,
     a_clock_that_is_set_back_does_not_matter,
     a_recorder_that_sleeps_goes_on,

@@ -168,6 +168,24 @@ def preloaded_libraries_can_be_taken_away():
     expect("then again", got == (0, f"{agent}:libm.so.6\n", ""), got)
 
 
+HANDLER = """#include <pthread.h>
+#include <unistd.h>
+static void in_child(void) { usleep(10); }
+__attribute__((constructor)) static void start(void) { pthread_atfork(0, 0, in_child); }
+"""
+
+
+def a_library_whose_handler_of_fork_comes_first():
+    """It was there before the agent, so its handler runs before the agent knows that this is a child."""
+    with open("handler.c", "w", encoding="ascii") as f:
+        f.write(HANDLER)
+    run(["gcc", "-shared", "-fPIC", "-o", "libhandler.so", "handler.c"])
+    env = dict(os.environ, LD_PRELOAD=os.path.abspath("libhandler.so"))
+    shell = ["sh", "-c", "for i in 1 2 3; do (true) || echo $?; done; (exit 7); echo $?"]
+    got = profile(*shell, env=env)
+    expect("its children live", got == (0, "7\n", ""), got)
+
+
 def copy_of_lull(folder):
     agent = profile("printenv", "LULL_AGENT")[1].strip()
     os.makedirs(folder)
@@ -377,6 +395,7 @@ TESTS = (
     a_program_with_address_sanitizer,
     a_program_in_valgrind,
     preloaded_libraries_can_be_taken_away,
+    a_library_whose_handler_of_fork_comes_first,
     an_agent_that_cannot_be_read_is_left_out,
     a_path_that_cannot_be_preloaded,
     more_threads_than_places,

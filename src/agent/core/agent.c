@@ -354,9 +354,12 @@ static bool open_image(void)
 	u64 forked = live->fork_counter, counter = forked ? forked : lull_time();
 	u32 n_chunks = 0, pid = lull_sys_pid();
 
-	/* A child of a bare clone: on_forked_child() did not run. */
-	if (lull_agent.pid && lull_agent.pid != pid)
+	/* on_forked_child() did not run: not yet, or never in the child of a bare clone. */
+	if (lull_agent.pid && lull_agent.pid != pid) {
 		lull_agent.parent_pid = lull_agent.pid;
+		if (lull_agent.image)
+			lull_agent.parent_image = lull_agent.image;
+	}
 	lull_agent.pid = pid;
 	name_image(counter);
 	image = map_image(&n_chunks);
@@ -545,22 +548,31 @@ static void on_fork(void)
 	lull_real_find((void **)&lull_real._exit);
 }
 
-static void on_forked_child(void)
+/* No event may go to the parent's image from here; lull_self points to wiped memory. */
+static void leave_parent(void)
 {
-	int saved = errno;
-
-	/* No event may go to the parent's image from here; lull_self points to wiped memory. */
 	lull_agent.parent_pid = lull_agent.pid;
 	lull_agent.pid = lull_sys_pid();
 	if (lull_agent.image)
 		lull_agent.parent_image = lull_agent.image;
 	lull_agent.image = NULL;
 	lull_self = NULL;
+}
+
+static void on_forked_child(void)
+{
+	/* Handlers that are older than ours run before it, and what they call may be recorded. */
+	bool has_image = atomic_load(&lull_agent.live->state) == LULL_AGENT_ON;
+	int saved = errno;
+
+	if (!has_image)
+		leave_parent();
 	lull_loaded_forked();
 	lull_process_forked();
-	if (put_off())
+	if (!has_image && put_off())
 		goto out;
-	lull_ring_forked();
+	if (!has_image)
+		lull_ring_forked();
 	if (lull_agent_ready()) {
 		lull_modules_repeat();
 		lull_sources_start();
