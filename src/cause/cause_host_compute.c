@@ -86,8 +86,8 @@ const struct lull_cause lull_cause_host_compute = {
 	       "least 300 us of such code where samples, ranges or operators were recorded. "
 	       "Where nothing was recorded it has to contain 800 us, in at least two steps; gaps "
 	       "without samples halve the confidence. Where it works on at least 64 bytes that "
-	       "were copied to the host since the last launch, the prediction takes it as done "
-	       "on the device: the copies go, too.",
+	       "were copied to the host since the last launch, and is most of the work until the "
+	       "next one, the prediction takes it as done on the device: the copies go, too.",
 	.fix = "move it out of the loop, vectorise it, run it every N steps, or run it in "
 	       "another process",
 	.assumes = "all of this code leaves the thread",

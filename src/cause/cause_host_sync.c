@@ -104,13 +104,15 @@ static bool can_batch(const struct lull_subject *s)
 
 static void apply(struct lull_what_if *w)
 {
+	const u64 *cost_ns = w->replay->subject->cost_ns;
 	bool is_batchable = can_batch(w->replay->subject);
 	u32 keep = w->scenario > 0   ? (u32)LULL_T(batched_poor)
 		   : w->scenario < 0 ? (u32)LULL_T(batched_good)
 				     : (u32)LULL_T(batched);
 
-	/* What stays on the device is computed on there. */
-	if (w->scenario <= 0)
+	/* What stays on the device is computed on there. More than the waits is no part of them. */
+	if (w->scenario <= 0 &&
+	    cost_ns[LULL_CAUSE_IX_host_sync] >= cost_ns[LULL_CAUSE_IX_cpu_offload])
 		lull_what_if_drop_trips(w, LULL_CAUSE_IX_cpu_offload);
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];

@@ -332,16 +332,29 @@ static bool is_out(const struct lull_subject *s, const struct lull_node *node, u
 	       lull_units_copy(&s->units, &s->units.at[node->unit])->size_bytes >= bytes;
 }
 
-/* Whether data went to the host in this step, before the call and since the last batch came in. */
-static bool came_out(const struct lull_subject *s, u32 node_ix)
+/* The step of a gap: the one before the call, where most of the gap is before that one's end. */
+static u32 round_of(const struct lull_subject *s, const struct lull_gap *gap)
+{
+	const struct lull_node *node = &s->chain.nodes[gap->node];
+	const struct lull_round *rounds = s->rounds.all.at;
+
+	if (node->round >= s->rounds.all.n || node->flags & LULL_NODE_FIRST ||
+	    rounds[node->round].mark_ns <= node->begin_ns - gap->gap_ns / 2)
+		return node->round;
+	return node[-1].round;
+}
+
+/* Whether data went to the host in this step, before the gap and since the last batch came in. */
+static bool came_out(const struct lull_subject *s, const struct lull_gap *gap)
 {
 	const struct lull_node *nodes = s->chain.nodes;
+	u32 first = s->chain.first[nodes[gap->node].chain], round = round_of(s, gap);
 
-	for (u32 i = node_ix; i > s->chain.first[nodes[node_ix].chain]; i--) {
+	for (u32 i = gap->node; i > first; i--) {
 		const struct lull_node *node = &nodes[i - 1];
 
-		if (node->round != nodes[node_ix].round || (node->flags & LULL_NODE_IN) ||
-		    node_ix - i > MAX_BACK)
+		if (node->round != round || (node->flags & LULL_NODE_IN) ||
+		    gap->node - i > MAX_BACK)
 			return false;
 		if (is_out(s, node, LULL_LN(batch_bytes)))
 			return true;
@@ -404,7 +417,7 @@ static void claim_parts(struct slicer *sl, const struct lull_gap *gap, bool is_h
 	struct lull_subject *s = sl->s;
 	const struct part *parts = sl->parts.at;
 	bool is_own = has_own(sl, gap, is_hand_over);
-	bool has_in = leads_in(&s->chain, gap->node), has_out = came_out(s, gap->node);
+	bool has_in = leads_in(&s->chain, gap->node), has_out = came_out(s, gap);
 	u64 stall_left_ns = gap->stall_ns;
 
 	for (size_t i = 0; i < sl->parts.n; i++) {

@@ -23,16 +23,27 @@ static bool begins(const struct lull_what_if *w, const struct lull_replay_node *
 	       lull_units_copy(&s->units, unit)->size_bytes >= LULL_TN(result_bytes);
 }
 
-/* The call that ends the trip which begins at `from`, and the time that the cause has in it. */
-static u32 find_end(const struct lull_what_if *w, u32 from, u8 cause, f64 *ns)
+/* Causes whose work may be on what came. */
+static const u8 work[] = { LULL_CAUSE_IX_host_compute, LULL_CAUSE_IX_cpu_offload,
+			   LULL_CAUSE_IX_input_pipeline };
+
+/* The work of a trip, and what one cause has of it. */
+struct trip {
+	f64 all_ns, ns;
+};
+
+/* The call that ends the trip which begins at `from`. */
+static u32 find_end(const struct lull_what_if *w, u32 from, u8 cause, struct trip *trip)
 {
 	u8 chain = w->nodes[from].chain;
 
-	*ns = 0;
+	*trip = (struct trip){ 0 };
 	for (u32 i = from + 1; i < w->n; i++) {
 		if (w->nodes[i].chain != chain)
 			continue;
-		*ns += lull_what_if_slices_ns(w, i, cause);
+		trip->ns += lull_what_if_slices_ns(w, i, cause);
+		for (size_t k = 0; k < LULL_COUNT_OF(work); k++)
+			trip->all_ns += lull_what_if_slices_ns(w, i, work[k]);
 		if (w->nodes[i].kind == LULL_KIND_OF_LAUNCH)
 			return i;
 	}
@@ -41,9 +52,6 @@ static u32 find_end(const struct lull_what_if *w, u32 from, u8 cause, f64 *ns)
 
 static void drop(struct lull_what_if *w, u32 from, u32 end)
 {
-	static const u8 work[] = { LULL_CAUSE_IX_host_compute, LULL_CAUSE_IX_cpu_offload,
-				   LULL_CAUSE_IX_input_pipeline };
-
 	for (u32 i = from; i < w->n && i <= end; i++) {
 		u8 kind = w->nodes[i].kind;
 
@@ -59,7 +67,8 @@ static void drop(struct lull_what_if *w, u32 from, u32 end)
 f64 lull_what_if_drop_trips(struct lull_what_if *w, u8 cause)
 {
 	u32 done[8] = { 0 }; /* of each chain */
-	f64 sum = 0, ns;
+	struct trip trip;
+	f64 sum = 0;
 
 	/* What a server computed leaves the program; what follows works on something else. */
 	if (w->replay->subject->host.is_server)
@@ -69,12 +78,13 @@ f64 lull_what_if_drop_trips(struct lull_what_if *w, u8 cause)
 
 		if (i < done[w->nodes[i].chain] || !begins(w, &w->nodes[i]))
 			continue;
-		end = find_end(w, i, cause, &ns);
+		end = find_end(w, i, cause, &trip);
 		done[w->nodes[i].chain] = end;
-		if (ns < LULL_T(gap_long_ns))
+		/* Where it has less than half, the trip is made for something else. */
+		if (trip.ns < LULL_T(gap_long_ns) || trip.ns * 2 < trip.all_ns)
 			continue;
 		drop(w, i, end);
-		sum += ns;
+		sum += trip.ns;
 	}
 	return sum / w->replay->n_rounds;
 }
