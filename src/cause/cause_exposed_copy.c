@@ -32,7 +32,6 @@ static bool moves_aside(const struct lull_units *units, const struct lull_unit *
 	return !lull_copy_is_pageable(copy) && copy->size_bytes >= LULL_LN(batch_bytes);
 }
 
-/* Copies to a stream of their own for each direction; who used them ran one step later. */
 /* What a copy between host and device takes if nothing is copied the other way. */
 static f64 alone_ns(const struct lull_what_if *w, u32 op)
 {
@@ -45,6 +44,7 @@ static f64 alone_ns(const struct lull_what_if *w, u32 op)
 		    w->ops[op].dur_ns);
 }
 
+/* Copies to a stream of their own for each direction; who used them ran one step later. */
 static void apply(struct lull_what_if *w)
 {
 	const struct lull_units *units = &w->replay->subject->units;
@@ -92,44 +92,76 @@ static const char *table(const struct lull_subject *s)
 	return "memcpy";
 }
 
+/* What copies take that are not of pageable memory, by direction. */
+struct taken {
+	u64 in_ns, out_ns, within_ns;
+};
+
+static struct taken sum_taken(const struct lull_subject *s)
+{
+	struct taken t = { 0 };
+
+	for (u32 i = 0; i < s->units.n; i++) {
+		const struct lull_unit *unit = &s->units.at[i];
+		const struct lull_copy *copy;
+		u64 ns = unit->end_ns - unit->begin_ns;
+
+		if (unit->kind != LULL_UNIT_COPY || unit->round == LULL_NONE)
+			continue;
+		copy = lull_units_copy(&s->units, unit);
+		if (lull_copy_is_pageable(copy))
+			continue;
+		if (copy->direction == LULL_COPY_IN)
+			t.in_ns += ns;
+		else if (copy->direction == LULL_COPY_OUT)
+			t.out_ns += ns;
+		else
+			t.within_ns += ns;
+	}
+	return t;
+}
+
+/* Those that have next to nothing of the time prove nothing. */
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
-	lull_show_copies(why, f, false, LULL_COPY_IN);
-	lull_show_copies(why, f, false, LULL_COPY_OUT);
+	struct taken t = sum_taken(why->lead);
+	f64 least_ns = LULL_T(line_share) * (f64)(t.in_ns + t.out_ns + t.within_ns);
+
+	if ((f64)t.in_ns >= least_ns)
+		lull_show_copies(why, f, false, LULL_COPY_IN);
+	if ((f64)t.out_ns >= least_ns)
+		lull_show_copies(why, f, false, LULL_COPY_OUT);
+	if ((f64)t.within_ns >= least_ns)
+		lull_show_copies(why, f, false, LULL_COPY_WITHIN);
 }
 
 /* What is said names the directions that take most of the time: at least half of the other one. */
 static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
-	const struct lull_units *units = &why->lead->units;
-	u64 in_ns = 0, out_ns = 0;
+	struct taken t = sum_taken(why->lead);
 
 	(void)is_torch;
-	for (u32 i = 0; i < units->n; i++) {
-		const struct lull_unit *unit = &units->at[i];
-		u64 ns = unit->end_ns - unit->begin_ns;
-
-		if (unit->kind != LULL_UNIT_COPY || unit->round == LULL_NONE ||
-		    lull_copy_is_pageable(lull_units_copy(units, unit)))
-			continue;
-		if (lull_units_copy(units, unit)->direction == LULL_COPY_IN)
-			in_ns += ns;
-		else if (lull_units_copy(units, unit)->direction == LULL_COPY_OUT)
-			out_ns += ns;
+	if (t.within_ns > t.in_ns + t.out_ns) {
+		snprintf(advice->fix, sizeof(advice->fix),
+			 "write data where it is needed instead of copying it there, or copy it on "
+			 "a second stream while something else computes");
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "nothing that computes meanwhile needs the copy");
+		return;
 	}
-	if (out_ns * 2 <= in_ns || !out_ns)
+	if (t.out_ns * 2 <= t.in_ns || !t.out_ns)
 		return;
 	snprintf(advice->fix, sizeof(advice->fix), "%s",
-		 in_ns * 2 > out_ns ? "copy the next batch in and the last results out on streams "
-				      "of their own while this one computes, each with a buffer "
-				      "of its own, and order them with events"
-				    : "copy results to a buffer of their own on a second stream "
-				      "while the next ones are computed, and read them a step "
-				      "later");
+		 t.in_ns * 2 > t.out_ns ? "copy the next batch in and the last results out on "
+					  "streams of their own while this one computes, each with "
+					  "a buffer of its own, and order them with events"
+					: "copy results to a buffer of their own on a second "
+					  "stream while the next ones are computed, and read them "
+					  "a step later");
 	snprintf(advice->assumes, sizeof(advice->assumes), "%s",
-		 in_ns * 2 > out_ns ? "the data of the next step is ready one step earlier, and "
-				      "results may come one later"
-				    : "results may come one step later");
+		 t.in_ns * 2 > t.out_ns ? "the data of the next step is ready one step earlier, "
+					  "and results may come one later"
+					: "results may come one step later");
 }
 
 const struct lull_cause lull_cause_exposed_copy = {

@@ -287,16 +287,18 @@ void lull_show_copies(struct lull_why *why, struct lull_finding *f, bool is_page
 	const char *host = is_pageable ? "pageable memory" : "pinned memory";
 	/* Small copies take their time to get under way; how fast they are says nothing. */
 	bool is_small = c.n && c.bytes / c.n < LULL_TN(small_bytes);
-	char speed[32] = "";
+	char speed[32] = "", way[48] = "within the device";
 
 	if (!c.n || !c.ns)
 		return;
 	if (!is_small)
 		snprintf(speed, sizeof(speed), " at %.1f GB/s", (f64)c.bytes / (f64)c.ns);
-	lull_show(f, "memcpy", NULL, "%s %s per step from %s to %s: %s per step%s%s", often.text,
-		  strcmp(often.text, "1") != 0 ? "copies" : "copy",
-		  direction == LULL_COPY_IN ? host : "the device",
-		  direction == LULL_COPY_IN ? "the device" : host,
+	if (direction == LULL_COPY_IN)
+		snprintf(way, sizeof(way), "from %s to the device", host);
+	else if (direction == LULL_COPY_OUT)
+		snprintf(way, sizeof(way), "from the device to %s", host);
+	lull_show(f, "memcpy", NULL, "%s %s per step %s: %s per step%s%s", often.text,
+		  strcmp(often.text, "1") != 0 ? "copies" : "copy", way,
 		  lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text, speed,
 		  is_pageable ? "" : "; no kernel runs at the same time");
 	if (is_pageable && direction == LULL_COPY_IN && !is_small)
