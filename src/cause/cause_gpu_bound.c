@@ -5,6 +5,7 @@
  * Not it:  100 % "utilisation", which only says that some kernel was there at each reading.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "cause/cause.h"
 #include "cause/evidence.h"
@@ -29,7 +30,11 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 		all += kernels[i].ns;
 	if (!all)
 		return;
-	if (is_torch && is_most(why->lead->class_ns[LULL_KERNEL_OPTIMIZER], all))
+	if (!strcmp(kernels[0].name, LULL_GRAPH_NAME) && is_most(kernels[0].ns, all))
+		snprintf(advice->fix, sizeof(advice->fix),
+			 "see which of its kernels take the time: `lull profile "
+			 "--cuda-graph-trace=node` tells them apart; here a graph is one piece");
+	else if (is_torch && is_most(why->lead->class_ns[LULL_KERNEL_OPTIMIZER], all))
 		snprintf(advice->fix, sizeof(advice->fix),
 			 "most of it updates parameters: sparse gradients where a step uses few "
 			 "rows of a table, one update for several batches, or an optimizer with "

@@ -396,6 +396,18 @@ const struct lull_finding *lull_why_first(const struct lull_why *why)
 	return why->first < 0 ? NULL : lull_vec_get(&why->findings, (size_t)why->first);
 }
 
+f64 lull_why_warm_share(const struct lull_why *why)
+{
+	const struct lull_rounds *rounds = &why->lead->rounds;
+	u64 begin_ns = lull_round_begin_ns(rounds, 0), steady_ns, end_ns;
+
+	if (!rounds->all.n || rounds->first_steady >= rounds->all.n)
+		return 0;
+	steady_ns = lull_round_begin_ns(rounds, rounds->first_steady);
+	end_ns = lull_round_end_ns(rounds, (u32)rounds->all.n - 1);
+	return end_ns > begin_ns ? (f64)(steady_ns - begin_ns) / (f64)(end_ns - begin_ns) : 0;
+}
+
 struct lull_longer lull_why_longer(const struct lull_why *why)
 {
 	const struct lull_rounds *rounds = &why->lead->rounds;

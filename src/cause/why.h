@@ -165,6 +165,9 @@ struct lull_number lull_why_range(const struct lull_prediction *p);
 /* The first finding, or NULL. */
 const struct lull_finding *lull_why_first(const struct lull_why *why);
 
+/* Of the time of all steps, what those take that are left out as warm-up. */
+f64 lull_why_warm_share(const struct lull_why *why);
+
 /* Steps that are longer than the usual ones, such as those with a check or pictures. */
 struct lull_longer {
 	u32 n;	       /* 0 if there are none, or they take too little to speak of */

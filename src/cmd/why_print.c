@@ -23,6 +23,8 @@
 #define MAX_KINDS_SAID 4
 /* Kinds of as many launches whose times differ by less are one to the reader. */
 #define KINDS_ALIKE 0.1
+/* Warm-up of several steps with this share of the time is told: the answer is about the rest. */
+#define LONG_WARM_UP 0.5
 
 /* Width of the text of manual pages. */
 #define PAGE_WIDTH 118
@@ -315,12 +317,15 @@ static void basis(const struct printer *p, const struct lull_why *why)
 {
 	const struct lull_rounds *rounds = &why->lead->rounds;
 	u32 n = lull_why_n_steps(why);
-	char how[256];
+	char how[256], took[64] = "";
 
-	say(p, 0, "%u step%s of %s on average (%s); %u before %s left out as warm-up.", n,
+	if (rounds->first_steady > 1 && lull_why_warm_share(why) >= LONG_WARM_UP)
+		snprintf(took, sizeof(took), ", with %.0f %% of the time of all steps",
+			 lull_why_warm_share(why) * 100);
+	say(p, 0, "%u step%s of %s on average (%s); %u before %s left out as warm-up%s.", n,
 	    n == 1 ? "" : "s", lull_why_time(why->step_ns).text,
 	    lull_rounds_how(rounds, how, sizeof(how)), rounds->first_steady,
-	    rounds->first_steady == 1 ? "is" : "are");
+	    rounds->first_steady == 1 ? "is" : "are", took);
 	if (kinds(p, rounds))
 		longer(p, why);
 	if (!lull_window_is_all(why->window))

@@ -164,5 +164,5 @@ const char *lull_units_name(const struct lull_unit *unit, struct lull_reader *r)
 	if (unit->kind == LULL_UNIT_MEMSET)
 		return "memset";
 	return unit->what ? lull_reader_string(r, launches[unit->what - 1].name, NULL)
-			  : "CUDA graph";
+			  : LULL_GRAPH_NAME;
 }

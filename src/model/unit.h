@@ -77,7 +77,10 @@ void lull_units_release(struct lull_units *u);
 /* The copy of a unit of kind COPY. */
 const struct lull_copy *lull_units_copy(const struct lull_units *u, const struct lull_unit *unit);
 
-/* The name of the kernel; "CUDA graph", "copy", "memset" for the others. Borrowed. */
+/* What a graph is called that was recorded as a whole. */
+#define LULL_GRAPH_NAME "CUDA graph"
+
+/* The name of the kernel; LULL_GRAPH_NAME, "copy", "memset" for the others. Borrowed. */
 const char *lull_units_name(const struct lull_unit *unit, struct lull_reader *r);
 
 /* Whether host memory of the copy is pageable; managed memory is not. */
