@@ -51,6 +51,15 @@ static void settle_in(void)
 	lull_input_never_map();
 }
 
+/* Each call may have found out more about the file. */
+static void warn(struct lull_read *r)
+{
+	if (!r->reader)
+		return;
+	lull_losses_warn(r->reader);
+	lull_losses_warn_damage(r->reader, "the file");
+}
+
 static int run(struct lull_read *r, lull_read_call *call, void *ctx, struct lull_err *err)
 {
 	jmp_buf way_out, *before = now.way_out;
@@ -64,6 +73,7 @@ static int run(struct lull_read *r, lull_read_call *call, void *ctx, struct lull
 		rc = lull_fail(err, LULL_E_NOMEM, "%s", now.sentence);
 	} else {
 		rc = call(r, ctx, err);
+		warn(r);
 	}
 	now.way_out = before;
 	now.report = report;
@@ -104,10 +114,7 @@ LULL_READ_EXPORT const char *lull_read_version(void)
 static int open_report(struct lull_read *r, void *ctx, struct lull_err *err)
 {
 	(void)ctx;
-	if (lull_import_open(r->path, &r->reader, err))
-		return err->code;
-	lull_losses_warn(r->reader);
-	return LULL_OK;
+	return lull_import_open(r->path, &r->reader, err);
 }
 
 LULL_READ_EXPORT int lull_read_open(const char *path, struct lull_read **report,
@@ -169,13 +176,6 @@ static int need_query(struct lull_read *r, struct lull_err *err)
 	return r->query ? LULL_OK : lull_query_open(&r->query, r->reader, err);
 }
 
-/* What reading found out about the file in the meantime. */
-static void give(struct lull_read *r, const struct ask *ask, struct lull_frame *frame)
-{
-	*ask->rows = lull_read_rows_new(frame);
-	lull_losses_warn(r->reader);
-}
-
 static int ask_sql(struct lull_read *r, void *ctx, struct lull_err *err)
 {
 	const struct ask *ask = ctx;
@@ -186,7 +186,7 @@ static int ask_sql(struct lull_read *r, void *ctx, struct lull_err *err)
 
 	if (need_query(r, err) || lull_frame_query(&frame, r->query, ask->what, &limits, err))
 		return err->code;
-	give(r, ask, &frame);
+	*ask->rows = lull_read_rows_new(&frame);
 	return LULL_OK;
 }
 
@@ -206,7 +206,7 @@ static int ask_table(struct lull_read *r, void *ctx, struct lull_err *err)
 	if (need_query(r, err) ||
 	    lull_frame_table(&frame, r->query, ask->what, ask->columns, ask->n_columns, err))
 		return err->code;
-	give(r, ask, &frame);
+	*ask->rows = lull_read_rows_new(&frame);
 	return LULL_OK;
 }
 
@@ -223,12 +223,13 @@ LULL_READ_EXPORT int lull_read_table(struct lull_read *r, const char *table,
 
 static int ask_tables(struct lull_read *r, void *ctx, struct lull_err *err)
 {
+	const struct ask *ask = ctx;
 	struct lull_frame frame;
 
 	if (need_query(r, err))
 		return err->code;
 	lull_frame_catalog(&frame, r->query);
-	give(r, ctx, &frame);
+	*ask->rows = lull_read_rows_new(&frame);
 	return LULL_OK;
 }
 

@@ -575,7 +575,7 @@ static void release(struct diff *d)
 		if (d->side[i].has_why)
 			lull_why_release(&d->side[i].why);
 		lull_windows_release(&d->side[i].steps);
-		lull_reader_close(d->side[i].reader);
+		lull_losses_close(d->side[i].reader, d->side[i].path);
 	}
 }
 

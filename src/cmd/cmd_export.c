@@ -143,7 +143,7 @@ static int export_report(struct job *e, const char *path, struct lull_err *err)
 		lull_progress_clear(&shown.progress);
 		if (!rc && strcmp(name, "-") != 0)
 			fprintf(stderr, "lull: %s\n", name);
-		lull_reader_close(r);
+		lull_losses_close(r, opened);
 	}
 	free(name);
 	lull_str_release(&used);

@@ -257,7 +257,7 @@ int lull_kernel_show(const char *path, const struct lull_kernel_options *options
 		shown.usual = &usual;
 		if (!rc)
 			rc = show(r, path, &shown, err);
-		lull_reader_close(r);
+		lull_losses_close(r, path);
 	}
 	lull_kernel_usual_release(&usual);
 	lull_str_release(&used);

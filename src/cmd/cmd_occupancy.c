@@ -247,7 +247,7 @@ static int run_report(const char *path, const struct options *options, struct lu
 		return err->code;
 	lull_losses_warn(r);
 	rc = print_report(r, options, err);
-	lull_reader_close(r);
+	lull_losses_close(r, path);
 	return rc;
 }
 

@@ -183,7 +183,7 @@ static int ask_report(struct ask *a, const char *path, char **sql, int n_sql, st
 	for (int i = 0; i < n_sql && !rc && !a->is_done; i++)
 		rc = *sql[i] == '.' ? run_dot(a, sql[i], err) : run_sql(a, sql[i], err);
 	lull_query_close(a->query);
-	lull_reader_close(r);
+	lull_losses_close(r, path);
 	return rc;
 }
 

@@ -120,7 +120,7 @@ static int run(const char *path, int format, u64 n_intervals, struct lull_err *e
 		lull_err_wrap(err, "%s", path);
 	lull_requests_release(&a.requests);
 	lull_vec_release(&a.intervals);
-	lull_reader_close(a.reader);
+	lull_losses_close(a.reader, path);
 	return rc;
 }
 

@@ -95,7 +95,7 @@ static int draw_report(const char *path, const struct timeline_words *w, struct 
 	if (rc)
 		lull_err_wrap(err, "%s", path);
 	lull_why_release(&why);
-	lull_reader_close(r);
+	lull_losses_close(r, path);
 	return rc;
 }
 

@@ -105,7 +105,7 @@ static int cut_steps(struct view *v, const char *path, const char *to, struct lu
 		lull_step_window_say(&window, NULL);
 		rc = lull_export_write(r, lull_export_find("lull"), &options, &target, err);
 	}
-	lull_reader_close(r);
+	lull_losses_close(r, path);
 	lull_str_release(&used);
 	return rc;
 }
@@ -157,6 +157,7 @@ static int add_report(struct view *v, const char *path, struct lull_err *err)
 	if (lull_page_add(&v->page, name, slash ? slash + 1 : name, &options, err))
 		return lull_other_advice(name, err);
 	lull_losses_warn(v->page.reports[v->page.n_reports - 1].quick);
+	lull_losses_warn_damage(v->page.reports[v->page.n_reports - 1].quick, name);
 	return LULL_OK;
 }
 

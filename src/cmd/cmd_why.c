@@ -81,7 +81,8 @@ static bool is_over(const struct lull_why *why, const struct limit *limit)
 	return false;
 }
 
-static int judge(const struct lull_why *why, const struct why_words *w, struct lull_err *err)
+static int judge(const struct lull_why *why, const struct why_words *w, bool is_damaged,
+		 struct lull_err *err)
 {
 	const char *const *texts = w->fail_ons.at;
 	struct limit limit;
@@ -94,9 +95,11 @@ static int judge(const struct lull_why *why, const struct why_words *w, struct l
 			status = MATCHED;
 	}
 	/* Who cannot tell, or guesses, has not shown that all is well. */
-	if (w->fail_ons.n && !status && (*why->cannot || why->is_probable))
+	if (w->fail_ons.n && !status && (is_damaged || *why->cannot || why->is_probable))
 		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be decided: %s",
-				 *why->cannot ? why->cannot : why->unsure);
+				 is_damaged	? "the report is damaged"
+				 : *why->cannot ? why->cannot
+						: why->unsure);
 	return status;
 }
 
@@ -159,11 +162,11 @@ static int run(const struct why_words *w, struct lull_err *err)
 		else if (!rc)
 			print_text(&why, &answers, w);
 		if (!rc)
-			rc = judge(&why, w, err);
+			rc = judge(&why, w, lull_reader_n_damaged(r), err);
 	}
 	lull_why_release(&why);
 	lull_vec_release(&answers);
-	lull_reader_close(r);
+	lull_losses_close(r, w->path);
 	return rc;
 }
 
@@ -191,6 +194,10 @@ static int judge_job(const struct lull_job *job, const struct why_words *w, stru
 		if (is_over_job(&job->verdict, &limit))
 			status = MATCHED;
 	}
+	if (w->fail_ons.n && !status && job->n_damaged)
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "--fail-on cannot be decided: %u of the reports %s damaged",
+				 job->n_damaged, job->n_damaged == 1 ? "is" : "are");
 	if (w->fail_ons.n && !status && job->verdict.cause < 0)
 		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be decided: %s",
 				 job->verdict.why_not);

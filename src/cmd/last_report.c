@@ -136,7 +136,7 @@ bool lull_last_report(FILE *to)
 			lull_str_text(&age));
 		has_verdict = put_verdict(r, &f, to);
 		put_next(&f, has_verdict, to);
-		lull_reader_close(r);
+		lull_losses_close(r, f.name[0].at);
 	}
 	lull_str_release(&age);
 	lull_str_release(&f.name[0]);

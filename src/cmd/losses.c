@@ -51,13 +51,28 @@ void lull_losses_warn(struct lull_reader *r)
 {
 	lull_losses_warn_simulated(r);
 	warn_issues(r);
-	if (lull_reader_n_damaged(r))
-		log_warn("the file is damaged: the rows of %s blocks are missing",
-			 lull_format_grouped((i64)lull_reader_n_damaged(r)).text);
 	lull_losses_warn_cut(r);
 	if (lull_reader_is_sealed(r) && lull_reader_lost_bytes(r))
 		log_warn("the file is damaged: %s could not be read",
 			 lull_format_bytes(lull_reader_lost_bytes(r)).text);
 	if (lull_reader_warning(r))
 		log_warn("%s", lull_reader_warning(r));
+}
+
+void lull_losses_warn_damage(const struct lull_reader *r, const char *path)
+{
+	struct lull_str what = LULL_STR_INIT;
+
+	if (lull_reader_name_damage(r, &what))
+		log_warn("%s is damaged: %s could not be read, and the answer lacks their rows; "
+			 "copy the file again, or record again",
+			 path, lull_str_text(&what));
+	lull_str_release(&what);
+}
+
+void lull_losses_close(struct lull_reader *r, const char *path)
+{
+	if (r)
+		lull_losses_warn_damage(r, path);
+	lull_reader_close(r);
 }

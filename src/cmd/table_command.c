@@ -596,7 +596,7 @@ int lull_tables_main(const struct lull_tables *tables, int argc, char **argv, st
 		rc = lull_tables_help_formats(stdout, s.help_formats, err);
 	else if (!rc)
 		rc = run_all(&s, err);
-	lull_reader_close(s.reader);
+	lull_losses_close(s.reader, lull_str_text(&s.opened));
 	lull_str_release(&s.opened);
 	lull_opt_list_release(&s.reports);
 	lull_opt_list_release(&s.formats);

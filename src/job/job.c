@@ -285,6 +285,22 @@ static void unpack_parts(struct lull_job *job, const struct lull_team_parts *par
 	free(at);
 }
 
+static void note_damage(struct lull_job *job)
+{
+	const struct lull_job_rank *all = job->ranks.at;
+
+	for (size_t i = 0; i < job->ranks.n; i++) {
+		if (!all[i].n_damaged)
+			continue;
+		job->n_damaged++;
+		lull_job_note(job,
+			      "%s is damaged: the answer lacks the rows of %llu block%s that could "
+			      "not be read; copy the file again, or record again.",
+			      all[i].file, (unsigned long long)all[i].n_damaged,
+			      all[i].n_damaged == 1 ? "" : "s");
+	}
+}
+
 int lull_job_run(struct lull_job *job, struct lull_err *err)
 {
 	struct lull_team_parts parts = { NULL, NULL, NULL };
@@ -302,6 +318,7 @@ int lull_job_run(struct lull_job *job, struct lull_err *err)
 	lull_str_release(&bytes);
 	if (!rc) {
 		unpack_parts(job, &parts);
+		note_damage(job);
 		lull_job_number_steps(job);
 		lull_job_find_stages(job);
 		lull_job_find_stragglers(job);

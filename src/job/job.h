@@ -68,6 +68,7 @@ struct lull_job_rank {
 	u64 size_bytes;
 	u64 epoch_ns, epoch_utc_ns, last_ns;
 	u64 n_exchanges, n_lost;
+	u64 n_damaged;	 /* blocks that could not be read */
 	u32 owner;	 /* process that reads it */
 	u32 n_samples;	 /* after it while it travels */
 	u32 n_steps;	 /* the same */
@@ -251,6 +252,7 @@ struct lull_job {
 	u32 n_domains;
 
 	/* After lull_job_run(): */
+	u32 n_damaged;		    /* reports with blocks that could not be read */
 	u32 thinned;		    /* only every n-th collective was read; 1: all */
 	u64 n_met;		    /* collectives with two or more ranks */
 	u64 n_mismatched;	    /* of these, with different sizes */

@@ -402,5 +402,6 @@ void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
 	lull_str_release(&p.path);
 	lull_map_release(&p.kind_of);
 	lull_exchanges_release(&p.x);
+	rank->n_damaged = lull_reader_n_damaged(p.reader);
 	lull_reader_close(p.reader);
 }

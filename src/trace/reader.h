@@ -21,6 +21,7 @@
 #define LULL_TRACE_READER_H
 
 #include "base/err.h"
+#include "base/str.h"
 #include "base/types.h"
 #include "trace/schema.h"
 #include "trace/tables.h"
@@ -52,6 +53,12 @@ u16 lull_reader_format(const struct lull_reader *r);
  */
 u64 lull_reader_n_damaged(const struct lull_reader *r);
 u64 lull_reader_lost_bytes(const struct lull_reader *r);
+
+/*
+ * Append how many blocks were damaged of which tables, such as "2 of 31 blocks (kernel 1, call 1)".
+ * False if none was so far.
+ */
+bool lull_reader_name_damage(const struct lull_reader *r, struct lull_str *to);
 
 /* Row ids read so far that point outside their table; they were replaced by 0. */
 u64 lull_reader_n_dangling(const struct lull_reader *r);

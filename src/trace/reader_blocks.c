@@ -133,6 +133,40 @@ void lull_reader_mark_damaged(struct lull_reader *r, size_t ix)
 	r->is_damaged[ix] = 1;
 }
 
+static const char *kind_name(const struct lull_entry *e)
+{
+	const struct lull_table_desc *table = lull_table_find(e->table_id);
+
+	return e->kind == LULL_BLOCK_STRINGS  ? "names"
+	       : e->kind == LULL_BLOCK_SCHEMA ? "schema"
+	       : table			      ? table->name
+					      : "a table of another version";
+}
+
+bool lull_reader_name_damage(const struct lull_reader *r, struct lull_str *to)
+{
+	const struct lull_entry *e = r->entries.at;
+	const char *before = " (";
+
+	if (!r->n_damaged)
+		return false;
+	lull_str_addf(to, "%llu of %zu blocks", (unsigned long long)r->n_damaged, r->entries.n);
+	/* Entries are sorted by table. */
+	for (size_t i = 0, n = 0; i < r->entries.n; i++) {
+		n += r->is_damaged[i];
+		if (i + 1 < r->entries.n && e[i + 1].table_id == e[i].table_id &&
+		    e[i + 1].kind == e[i].kind)
+			continue;
+		if (n) {
+			lull_str_addf(to, "%s%s %zu", before, kind_name(&e[i]), n);
+			before = ", ";
+		}
+		n = 0;
+	}
+	lull_str_puts(to, ")");
+	return true;
+}
+
 /* The index is a copy of the heads; where they differ, one of them is wrong. */
 static bool is_same(const struct lull_entry *e, const struct lull_block_head *h)
 {

@@ -381,6 +381,13 @@ def what_a_command_warns_of_is_a_warning():
         len(lull.open(cut).kernels)
         said = [str(w.message) for w in caught if w.category is lull.ReportWarning]
         runner.expect("once", len([text for text in said if "has no end" in text]) == 1, said)
+        broken = os.path.join(folder, "broken.lull")
+        with open(os.path.join(os.path.dirname(TEST), "examples/reports/sync_item.lull"), "rb") as f, open(broken, "wb") as to:
+            data = f.read()
+            to.write(data[:45000] + b"X" * 16 + data[45016:])
+        lull.open(broken).why()
+        said = [str(w.message) for w in caught if "the file is damaged: 1 of 33 blocks" in str(w.message)]
+        runner.expect("damage", len(said) == 1, said)
 
 
 # Everything that reads, on a file that may be damaged.

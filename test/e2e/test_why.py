@@ -15,7 +15,8 @@ from runner import expect
 BUILD = os.path.abspath(sys.argv[1])
 LULL, TRAIN = BUILD + "/lull", BUILD + "/examples/train_cuda"
 SIM = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim")
-RECORDED = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/planted-native/*.lull")))
+HERE = os.path.dirname(os.path.abspath(__file__))
+RECORDED = sorted(glob.glob(os.path.join(HERE, "../data/planted-native/*.lull")))
 
 # On a busy machine the thread that loads may lack a CPU more than it loads; both are true then.
 # The last two are what a busy machine makes of it: the thread gets no CPU, also after a wait.
@@ -133,12 +134,38 @@ def without_a_device_there_is_no_answer():
     run("why", status=2)
 
 
+def damaged():
+    """A report whose answer changes with the block of copies that is broken in it."""
+    with open(os.path.join(HERE, "../../examples/reports/sync_item.lull"), "rb") as f:
+        bytes_ = bytearray(f.read())
+    bytes_[45000:45016] = b"X" * 16
+    os.makedirs("job", exist_ok=True)
+    for name in ("damaged.lull", "job/rank0.lull"):
+        with open(name, "wb") as f:
+            f.write(bytes_)
+
+
+def a_damaged_report_never_answers_without_a_word():
+    damaged()
+    told = "damaged.lull is damaged: 1 of 33 blocks (memcpy 1) could not be read"
+    for words in (["why"], ["stats", "-q"], ["diff", "damaged.lull"], ["timeline"], ["export", "-t", "json"]):
+        done = runner.run([LULL, *words, "damaged.lull"])
+        expect(f"{words}", done.returncode == 0 and told in done.stderr, done)
+    done = runner.run([LULL, "query", "damaged.lull", "SELECT count(*) FROM memcpy"])
+    expect("query", told in done.stderr, done)
+    for report in ("damaged.lull", "job"):
+        done = runner.run([LULL, "why", "--fail-on", "host-sync", report])
+        expect("a check does not pass", done.returncode == 1 and "cannot be decided" in done.stderr, done)
+    expect("nor is it hidden in a job", "rank0.lull is damaged" in " ".join(done.stdout.split()), done)
+
+
 TESTS = (
     what_is_said_adds_up,
     steps_are_found_without_marks,
     the_example_is_explained,
     clocks_that_do_not_agree_are_told,
     without_a_device_there_is_no_answer,
+    a_damaged_report_never_answers_without_a_word,
 )
 
 if __name__ == "__main__":

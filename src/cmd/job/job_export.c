@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "cmd/job/job_print.h"
+#include "cmd/losses.h"
 #include "import/import.h"
 #include "job/job_json.h"
 
@@ -81,7 +82,7 @@ static int write_rank(const struct exporting *e, const struct lull_job *job,
 		rc = lull_export_write(r, e->format, e->options, &target, err);
 	if (!rc)
 		rc = move_tables(target.path, lull_str_text(&to), err);
-	lull_reader_close(r);
+	lull_losses_close(r, lull_str_text(&path));
 	lull_str_release(&path);
 	lull_str_release(&to);
 	lull_str_release(&tables);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "cmd/losses.h"
 #include "import/import.h"
 #include "trace/reader.h"
 
@@ -110,6 +111,6 @@ int lull_kernel_from(const char *path, u64 top, struct lull_kwish *wish, struct 
 	if (lull_import_open(path, &r, err))
 		return err->code;
 	rc = fill(r, top, wish, err);
-	lull_reader_close(r);
+	lull_losses_close(r, path);
 	return rc ? lull_err_wrap(err, "--from %s", path) : 0;
 }

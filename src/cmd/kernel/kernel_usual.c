@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cmd/losses.h"
 #include "import/import.h"
 #include "trace/reader.h"
 
@@ -46,7 +47,7 @@ int lull_kernel_usual_read(const char *path, struct lull_vec *to, struct lull_er
 				all[cols.launch[i] - 1].total_ns += cols.dur_ns[i];
 			}
 	lull_cursor_release(&c);
-	lull_reader_close(r);
+	lull_losses_close(r, path);
 	return LULL_OK;
 }
 

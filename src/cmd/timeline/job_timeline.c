@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cause/why.h"
+#include "cmd/losses.h"
 #include "cmd/timeline/cause_letters.h"
 #include "import/import.h"
 #include "model/words.h"
@@ -137,7 +138,7 @@ static int read_rank(struct picture *p, const struct lull_job_rank *rank, struct
 		if (!rc)
 			fill(p, row, why.lead);
 		lull_why_release(&why);
-		lull_reader_close(r);
+		lull_losses_close(r, options.path);
 	}
 	lull_str_release(&path);
 	return rc;
