@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cmd/cmd.h"
+#include "cmd/sink.h"
 #include "fleet/fleet.h"
 #include "text/opt.h"
 #include "text/out.h"
@@ -271,6 +272,8 @@ int cmd_fleet(int argc, char **argv, struct lull_err *err)
 	if (argc - first != 1)
 		return lull_fail(err, LULL_E_USAGE,
 				 "one folder is needed; try: lull fleet reports");
+	if (lull_sink_spare_report(parquet, err))
+		return err->code;
 	rc = lull_fleet_read(&f, argv[first], has_index, err);
 	if (!rc) {
 		lull_fleet_sum(&f);

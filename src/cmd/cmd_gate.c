@@ -18,6 +18,7 @@
 #include "cmd/gate_history.h"
 #include "cmd/gate_sql.h"
 #include "cmd/losses.h"
+#include "cmd/sink.h"
 #include "compare/bound.h"
 #include "compare/gate_output.h"
 #include "import/import.h"
@@ -367,10 +368,31 @@ static int check_options(const struct options *o, struct lull_err *err)
 	return LULL_OK;
 }
 
+/* Files of an earlier run are replaced, as CI wants it; what is read, or is a report, is not. */
+static int check_outputs(const struct options *o, char **words, struct lull_err *err)
+{
+	const char *outputs[] = { o->junit, o->sarif, o->markdown, o->html };
+	char *const *baselines = o->baselines.at;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(outputs); i++) {
+		if (lull_sink_spare_report(outputs[i], err))
+			return err->code;
+		for (char **w = words; *w; w++)
+			if (lull_sink_spare_input(outputs[i], *w, err))
+				return err->code;
+		for (size_t k = 0; k < o->baselines.n; k++)
+			if (lull_sink_spare_input(outputs[i], baselines[k], err))
+				return err->code;
+	}
+	return LULL_OK;
+}
+
 static int run(struct options *o, struct lull_gate *gate, char **words, struct lull_err *err)
 {
 	if (o->is_list)
 		return list_metrics();
+	if (check_outputs(o, words, err))
+		return err->code;
 	if (!*words && o->history)
 		return lull_gate_history_show(
 			&(struct lull_gate_history_view){ .folder = o->history,

@@ -6,11 +6,15 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/vec.h"
+#include "import/import.h"
+#include "import/other_name.h"
 
 /* The words of `text`, NULL at the end; they live in *copy, which the caller frees. */
 static void split(struct lull_vec *words, const char *text, char **copy)
@@ -85,6 +89,30 @@ int lull_sink_open(struct lull_sink *sink, const char *target, bool is_forced, s
 	if (!sink->to)
 		return lull_fail_errno(err, "opening %s", target);
 	return LULL_OK;
+}
+
+int lull_sink_spare_report(const char *target, struct lull_err *err)
+{
+	if (!target || !lull_import_is_report(target))
+		return LULL_OK;
+	return lull_fail(err, LULL_E_USAGE, "%s is a report; name another file to write", target);
+}
+
+int lull_sink_spare_input(const char *target, const char *input, struct lull_err *err)
+{
+	struct lull_str used = LULL_STR_INIT;
+	struct stat a, b;
+	bool is_same = false;
+
+	if (target) {
+		lull_other_name(input, &used);
+		is_same = !stat(target, &a) && !stat(lull_str_text(&used), &b) &&
+			  S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	}
+	lull_str_release(&used);
+	return is_same ? lull_fail(err, LULL_E_USAGE,
+				   "%s is what is read; name another file to write", target)
+		       : LULL_OK;
 }
 
 static int wait_for(struct lull_sink *sink, struct lull_err *err)

@@ -24,6 +24,15 @@ struct lull_sink {
 int lull_sink_open(struct lull_sink *sink, const char *target, bool is_forced,
 		   struct lull_err *err);
 
+/*
+ * Refuse to write to `target` if it is a report: for files that are replaced without asking, such
+ * as those that CI writes again and again. Accepts NULL.
+ */
+int lull_sink_spare_report(const char *target, struct lull_err *err);
+
+/* Refuse to write to `target` if it is the file `input`, which is read. Accepts NULL. */
+int lull_sink_spare_input(const char *target, const char *input, struct lull_err *err);
+
 /* Flush and close; fails if something could not be written or the program failed. */
 int lull_sink_close(struct lull_sink *sink, struct lull_err *err);
 

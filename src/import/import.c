@@ -310,7 +310,7 @@ int lull_import_file(const char *path, const char *out_path,
 
 /* ---- opening ---- */
 
-static bool is_report(const char *path)
+bool lull_import_is_report(const char *path)
 {
 	char magic[8] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -329,7 +329,7 @@ static int open_file(const char *path, struct lull_reader **r, struct lull_err *
 	char *dir, *report;
 	int rc;
 
-	if (is_report(path))
+	if (lull_import_is_report(path))
 		return lull_reader_open(r, path, err);
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return lull_fail(

@@ -99,6 +99,9 @@ int lull_import_file(const char *path, const char *out_path,
  */
 int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *err);
 
+/* Whether the file begins as a report does. */
+bool lull_import_is_report(const char *path);
+
 /* ---- for formats ---- */
 
 /*
