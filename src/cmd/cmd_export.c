@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cmd/sink.h"
 #include "text/opt.h"
 #include "text/progress.h"
 #include "base/str.h"
@@ -133,7 +134,9 @@ static int export_report(struct job *e, const char *path, struct lull_err *err)
 	if (!rc) {
 		lull_losses_warn_simulated(r);
 		lull_losses_warn_cut(r);
-		rc = lull_export_check_tables(r, &e->options, err);
+		rc = lull_sink_spare_input(name, opened, err);
+		if (!rc)
+			rc = lull_export_check_tables(r, &e->options, err);
 		if (!rc)
 			rc = set_window(e, r, err);
 		lull_progress_init(&shown.progress, false);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/sink.h"
 #include "text/opt.h"
 #include "base/str.h"
 #include "text/term.h"
@@ -89,8 +90,8 @@ static int import_one(const struct import *m, const char *path, struct lull_err 
 	struct lull_import_result result = { 0 };
 	int rc = 0;
 
-	if (!strcmp(out_path, path))
-		rc = lull_fail(err, LULL_E_USAGE, "%s would replace itself; give another -o", path);
+	if (lull_sink_spare_input(out_path, path, err))
+		rc = err->code;
 	else if (!m->is_overwriting && !access(out_path, F_OK))
 		rc = lull_fail(err, LULL_E_IO,
 			       "%s exists; remove it, or replace it with --force-overwrite",

@@ -191,8 +191,10 @@ static int to_sink(struct ask *a, const struct words *w, char **argv, int n, str
 {
 	struct lull_sink sink;
 	struct lull_err second;
-	int rc = lull_sink_open(&sink, w->output ? w->output : "-", w->force, err);
+	int rc = lull_sink_spare_input(w->output, argv[0], err);
 
+	if (!rc)
+		rc = lull_sink_open(&sink, w->output ? w->output : "-", w->force, err);
 	if (rc)
 		return rc;
 	a->to = sink.to;

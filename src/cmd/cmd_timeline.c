@@ -86,7 +86,7 @@ static int draw_report(const char *path, const struct timeline_words *w, struct 
 	struct lull_why why;
 	int rc;
 
-	if (lull_import_open(path, &r, err))
+	if (lull_sink_spare_input(w->png, path, err) || lull_import_open(path, &r, err))
 		return err->code;
 	lull_losses_warn_cut(r);
 	rc = lull_why_run(&why, r, &options, err);

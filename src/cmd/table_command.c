@@ -299,7 +299,8 @@ static int open_target(void *ctx, FILE **to, struct lull_err *err)
 	struct target *t = ctx;
 
 	name_output(t->run, t->job, &t->name);
-	if (lull_sink_open(&t->sink, lull_str_text(&t->name), t->run->is_forced, err))
+	if (lull_sink_spare_input(lull_str_text(&t->name), lull_str_text(&t->run->opened), err) ||
+	    lull_sink_open(&t->sink, lull_str_text(&t->name), t->run->is_forced, err))
 		return err->code;
 	put_heading(t->run, t->job);
 	put_finding(t->run, t->job);
