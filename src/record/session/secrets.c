@@ -140,8 +140,10 @@ bool lull_secrets_is_value(const char *value)
 /* --max-tokens 4096 counts the words of a language model and is worth keeping. */
 static bool is_token_count(const char *name, size_t len, const char *value)
 {
-	return has_part(name, len, "TOKENS", WORD_END) && *value &&
-	       strspn(value, "0123456789") == strlen(value);
+	size_t digits = strspn(value, "0123456789");
+
+	return has_part(name, len, "TOKENS", WORD_END) && digits &&
+	       (!value[digits] || strchr(" ,;}", value[digits]));
 }
 
 static bool is_secret(const char *name, size_t len, const char *value)
@@ -172,23 +174,77 @@ static void put_word(struct lull_str *to, const char *word)
 	lull_str_puts(to, "'");
 }
 
+/* What names consist of: letters, digits and these. */
+static bool is_of_name(char c)
+{
+	return !is_separator(c) || strchr("_-.", c);
+}
+
 /*
- * A word on its own: "--token=X" and "TOKEN=X" keep their name, a value that gives itself away
- *                    goes.
+ * The name before the separator `at`: all before a first "=", as in "--token=X"; else the word
+ * before it, as in "Authorization: X" and {"api_key": "X"}.
  */
+static const char *name_before(const char *word, const char *at, size_t *len)
+{
+	const char *end = at, *begin;
+
+	while (end > word && strchr(" \t\"'", end[-1]))
+		end--;
+	begin = end;
+	while (begin > word && is_of_name(begin[-1]))
+		begin--;
+	if (*at == '=' && !memchr(word, ':', (size_t)(at - word)))
+		begin = word;
+	*len = (size_t)(end - begin);
+	/* A path, as in a list of folders or a name of a test. */
+	if (*at == ':' && begin > word && begin[-1] == '/')
+		*len = 0;
+	return begin;
+}
+
+/* Where the value of the separator `at` begins. */
+static const char *value_after(const char *at)
+{
+	return at + 1 + strspn(at + 1, " \t\"'");
+}
+
+/*
+ * Where in a word on its own a secret begins, NULL if there is none: "--token=X", "TOKEN=X" and
+ * "Authorization: X" keep their name, of a value that gives itself away nothing is kept.
+ */
+static const char *secret_in(const char *word)
+{
+	bool has_url = has_url_password(word);
+	size_t len;
+
+	if (!has_url && lull_secrets_is_value(word))
+		return word;
+	for (const char *at = word; (at = strpbrk(at, "=:")); at++) {
+		const char *name = name_before(word, at, &len);
+
+		/* The :: of C++ and pytest, and the :// of an URL. */
+		if (at[0] == ':' && strspn(at + 1, ":/")) {
+			at += strspn(at + 1, ":/");
+			continue;
+		}
+		if (has_url && strstr(word, "://") < at)
+			break;
+		if (*value_after(at) && is_secret(name, len, value_after(at)))
+			return value_after(at);
+	}
+	return has_url ? word : NULL;
+}
+
 static void put_filtered(struct lull_str *to, const char *word)
 {
-	const char *equals = strchr(word, '=');
-	size_t name_len = equals ? (size_t)(equals - word) : 0;
+	struct lull_str kept = LULL_STR_INIT;
+	const char *secret = secret_in(word);
 
-	if (equals && is_secret(word, name_len, equals + 1)) {
-		lull_str_add(to, word, name_len + 1);
-		lull_str_puts(to, LULL_SECRETS_HIDDEN);
-	} else if (lull_secrets_is_value(word)) {
-		lull_str_puts(to, LULL_SECRETS_HIDDEN);
-	} else {
-		put_word(to, word);
-	}
+	if (secret)
+		lull_str_add(&kept, word, (size_t)(secret - word));
+	lull_str_puts(&kept, secret ? LULL_SECRETS_HIDDEN : word);
+	put_word(to, lull_str_text(&kept));
+	lull_str_release(&kept);
 }
 
 /* "--token X": the name is the whole word before. */

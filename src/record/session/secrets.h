@@ -25,7 +25,7 @@ const char *lull_secrets_filter_env(const char *name, const char *value);
 
 /*
  * Append the command line to `to`, words separated by blanks and quoted where they need it, with
- * the values of --token X, --password=X, PASSWORD=X and the like hidden.
+ * the values of --token X, --password=X, PASSWORD=X, "Authorization: X" and the like hidden.
  */
 void lull_secrets_filter_argv(int argc, char *const *argv, struct lull_str *to);
 

@@ -95,6 +95,47 @@ static void command_lines_keep_everything_but_the_secret(void **state)
 	lull_str_release(&line);
 }
 
+static void secrets_inside_a_word_are_found(void **state)
+{
+	static const char *const words[][2] = {
+		{ "Authorization: Bearer abcDEF123456789012345", "'Authorization: (hidden)'" },
+		{ "--header=Authorization:abc", "--header=Authorization:(hidden)" },
+		{ "-HX-Api-Key: abc", "'-HX-Api-Key: (hidden)'" },
+		{ "X-Forward: Bearer abcDEF123456789012345", "'X-Forward: (hidden)'" },
+		{ "{\"lr\": 1, \"api_key\": \"abc\"}", "'{\"lr\": 1, \"api_key\": \"(hidden)'" },
+		{ "cd /tmp; TOKEN=abc ./run", "'cd /tmp; TOKEN=(hidden)'" },
+		{ "a=1,password=abc", "a=1,password=(hidden)" },
+		{ "postgres://user:pass@host/db", "(hidden)" },
+		{ "--db=postgres://user:pass@host/db", "--db=(hidden)" },
+		{ "postgres://user:pass@host/db?token=x", "(hidden)" },
+		{ "--id=AKIAIOSFODNN7EXAMPLE", "--id=(hidden)" },
+		{ "--aws-secret-access-key=wJalrXUtnFEMI/K7MDENG",
+		  "--aws-secret-access-key=(hidden)" },
+	};
+	static const char *const kept[] = { "Accept:json",	    "https://host:80/token/a",
+					    "test_auth.py::a_test", "/opt/auth:/usr/bin",
+					    "max_tokens:100",	    "--steps=a:1",
+					    "localhost:8000" };
+	struct lull_str line = LULL_STR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(words); i++) {
+		char *argv[] = { (char *)words[i][0] };
+
+		lull_str_clear(&line);
+		lull_secrets_filter_argv(1, argv, &line);
+		assert_string_equal(lull_str_text(&line), words[i][1]);
+	}
+	for (size_t i = 0; i < LULL_COUNT_OF(kept); i++) {
+		char *argv[] = { (char *)kept[i] };
+
+		lull_str_clear(&line);
+		lull_secrets_filter_argv(1, argv, &line);
+		assert_string_equal(lull_str_text(&line), kept[i]);
+	}
+	lull_str_release(&line);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +143,7 @@ int main(void)
 		cmocka_unit_test(ordinary_names_are_kept),
 		cmocka_unit_test(values_that_look_like_keys_are_hidden_under_any_name),
 		cmocka_unit_test(command_lines_keep_everything_but_the_secret),
+		cmocka_unit_test(secrets_inside_a_word_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
