@@ -42,9 +42,7 @@ enum exit_status {
  */
 static int flush_stdout(struct lull_err *err)
 {
-	if (fflush(stdout) || ferror(stdout))
-		return lull_fail_errno(err, "writing standard output");
-	return LULL_OK;
+	return lull_err_flush(err, stdout, "standard output");
 }
 
 static int run(const struct lull_cmd *cmd, int argc, char **argv)

@@ -45,3 +45,13 @@ int lull_err_wrap(struct lull_err *err, const char *fmt, ...)
 	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", inner);
 	return err->code;
 }
+
+int lull_err_flush(struct lull_err *err, FILE *to, const char *what)
+{
+	/* The errno of an earlier write is gone, but what it could not write is written again. */
+	errno = 0;
+	if (!fflush(to) && !ferror(to))
+		return LULL_OK;
+	return errno ? lull_fail_errno(err, "writing %s", what)
+		     : lull_fail(err, LULL_E_IO, "%s could not be written completely", what);
+}

@@ -9,6 +9,8 @@
 #ifndef LULL_BASE_ERR_H
 #define LULL_BASE_ERR_H
 
+#include <stdio.h>
+
 #include "base/types.h"
 
 enum lull_code {
@@ -33,6 +35,12 @@ int lull_fail(struct lull_err *err, enum lull_code code, const char *fmt, ...)
 /* Like lull_fail() with LULL_E_IO, and ": " plus the text of errno appended. */
 int lull_fail_errno(struct lull_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Write out what the stream still holds; LULL_E_IO if that, or a write before, failed. `what` is
+ * what is written, such as "standard output".
+ */
+int lull_err_flush(struct lull_err *err, FILE *to, const char *what);
 
 /* Put context and ": " in front of the sentence in *err; returns err->code. */
 int lull_err_wrap(struct lull_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

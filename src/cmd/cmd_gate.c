@@ -265,7 +265,7 @@ static int write_file(const struct lull_gate *gate, const struct lull_gate_outpu
 		      const char *path, struct lull_err *err)
 {
 	FILE *to;
-	bool is_bad;
+	int rc;
 
 	if (!path)
 		return LULL_OK;
@@ -273,10 +273,9 @@ static int write_file(const struct lull_gate *gate, const struct lull_gate_outpu
 	if (!to)
 		return lull_fail_errno(err, "opening %s", path);
 	output->write(gate, to);
-	is_bad = ferror(to);
-	if (fclose(to) || is_bad)
-		return lull_fail_errno(err, "writing %s", path);
-	return LULL_OK;
+	rc = lull_err_flush(err, to, path);
+	fclose(to);
+	return rc;
 }
 
 static int write_outputs(const struct options *o, const struct lull_gate *gate,
@@ -482,6 +481,8 @@ int cmd_gate(int argc, char **argv, struct lull_err *err)
 	lull_gate_release(&gate);
 	for (size_t i = 0; i < LULL_COUNT_OF(lists); i++)
 		lull_opt_list_release(lists[i]);
+	if (rc >= 0 && lull_err_flush(err, stdout, "standard output"))
+		rc = err->code;
 	/* 1 would say "regressed". */
 	return rc < 0 && rc != LULL_OPT_HELPED ? LULL_E_USAGE : rc;
 }

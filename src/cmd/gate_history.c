@@ -185,15 +185,14 @@ static int write_page(const char *path, const struct lull_history *h,
 		      const struct lull_history_series *all, size_t n, struct lull_err *err)
 {
 	FILE *to = fopen(path, "we");
-	bool is_bad;
+	int rc;
 
 	if (!to)
 		return lull_fail_errno(err, "opening %s", path);
 	lull_history_html(h, all, n, to);
-	is_bad = ferror(to);
-	if (fclose(to) || is_bad)
-		return lull_fail_errno(err, "writing %s", path);
-	return LULL_OK;
+	rc = lull_err_flush(err, to, path);
+	fclose(to);
+	return rc;
 }
 
 static int show(const struct lull_gate_history_view *view, const struct lull_history *h,

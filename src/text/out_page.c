@@ -150,8 +150,7 @@ int lull_out_finish(struct lull_out *out, struct lull_err *err)
 		lull_out_flush(out);
 	if (page->to) {
 		end_page(page);
-		if (ferror(page->to))
-			rc = lull_fail_errno(err, "writing the table");
+		rc = lull_err_flush(err, page->to, "the table");
 	} else if (page->err.code) {
 		*err = page->err;
 		rc = err->code;
@@ -178,5 +177,5 @@ int lull_out_write(const struct lull_out *out, const struct lull_out_options *op
 	end_page(&page);
 	lull_str_release(&page.text);
 	free(rows);
-	return ferror(to) ? lull_fail_errno(err, "writing the table") : LULL_OK;
+	return lull_err_flush(err, to, "the table");
 }

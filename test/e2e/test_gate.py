@@ -6,6 +6,7 @@ Usage: test_gate.py BUILD [NAME...]
 import json
 import os
 import random
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -164,7 +165,12 @@ def ci_systems_can_read_it():
     runner.expect("markdown", "**regressed**" in text and "\\<b>" in text, text)
     expect("github", [line.split(" ")[0] for line in out.splitlines() if line.startswith("::")],
            ["::error", "::notice", "::warning"])
-    # A place that cannot be written is said, and is not a pass.
+    # A place that cannot be written is said, and is not a pass; nor is it the 1 of a regression.
+    for words in (["gate", "-b", base, base], ["gate", "--max", "step<1s", base], ["schema"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([LULL, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+        expect(f"{words} to a full disk", done.returncode, 2 if words[0] == "gate" else 1)
+        runner.expect("reason", "No space left on device" in done.stderr, done.stderr)
     expect("unwritable", gate("-b", base, base, "--junit", "no/such/folder/j.xml")[0], 2)
 
 
