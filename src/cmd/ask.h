@@ -5,6 +5,7 @@
 #define LULL_CMD_ASK_H
 
 #include "base/err.h"
+#include "base/str.h"
 #include "text/opt.h"
 
 #define OPT_SESSION(ptr)                   \
@@ -18,7 +19,15 @@ struct lull_ask {
 	const char *before; /* what to print before the answer; NULL: nothing */
 };
 
-/* Send it to the session (NULL: the only one) and print the answer on stderr. */
+/*
+ * Append which session the only one is, " (session NAME: PROGRAM, process PID)"; nothing if the
+ * user chose one. Asked first: afterwards it may be gone.
+ */
+void lull_ask_who(const char *session, struct lull_str *who);
+
+/*
+ * Send it to the session (NULL: the only one, which is named) and print the answer on stderr.
+ */
 int lull_ask(const char *session, const struct lull_ask *ask, struct lull_err *err);
 
 /* LULL_E_USAGE if words follow the options. */

@@ -35,7 +35,7 @@ static int wait_for(const char *session, const char *number, struct lull_str *pa
 
 int cmd_snapshot(int argc, char **argv, struct lull_err *err)
 {
-	struct lull_str number = LULL_STR_INIT, path = LULL_STR_INIT;
+	struct lull_str number = LULL_STR_INIT, path = LULL_STR_INIT, who = LULL_STR_INIT;
 	const char *session = NULL;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull snapshot [--session=NAME]",
@@ -45,6 +45,8 @@ int cmd_snapshot(int argc, char **argv, struct lull_err *err)
 	};
 	int rc = lull_ask_no_words(lull_opt_parse(argc, argv, opts, err), argc, argv, err);
 
+	if (!rc)
+		lull_ask_who(session, &who);
 	if (!session)
 		session = "";
 	if (!rc)
@@ -52,7 +54,8 @@ int cmd_snapshot(int argc, char **argv, struct lull_err *err)
 	if (!rc)
 		rc = wait_for(session, number.at, &path, err);
 	if (!rc)
-		fprintf(stderr, "lull: wrote %s\n", path.at);
+		fprintf(stderr, "lull: wrote %s%s\n", path.at, lull_str_text(&who));
+	lull_str_release(&who);
 	lull_str_release(&number);
 	lull_str_release(&path);
 	return rc;

@@ -4,6 +4,7 @@
 Usage: test_odd.py BUILD [NAME...]
 """
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -380,6 +381,17 @@ def without_a_report_it_says_why():
         expect(f"why {words}", status == 0 and why in said, said)
 
 
+def the_only_session_is_named():
+    script = ('mount -t tmpfs none /dev/shm || exit 77; "$@" launch -q --session-new=mine sleep 20 & '
+              'p=$!; until "$@" start -o only --session=mine; do kill -0 $p || exit 1; sleep 0.1; done; '
+              '"$@" cancel; "$@" start -o only; "$@" stop; "$@" shutdown; wait $p')
+    status, (out, said) = run(["unshare", "-m", "sh", "-c", script, "sh", LULL])
+    if status == 77 or "unshare: " in said or "sessions run here" in said:
+        skip(f"no /dev/shm of its own: {said.strip()}")
+    for word in ("discarded", "recording to .*only.lull", "wrote .*only.lull", "ends with its program"):
+        expect(word, re.search(rf"{word} \(session mine: sleep 20, process \d+\)\n", said), said)
+
+
 TESTS = (
     a_fork_while_others_hold_the_loaders_lock_does_not_hang,
     the_way_out_in_a_handler_does_not_hang,
@@ -412,6 +424,7 @@ TESTS = (
     a_recorder_without_standard_streams,
     processes_that_count_from_one,
     without_a_report_it_says_why,
+    the_only_session_is_named,
 )
 
 if __name__ == "__main__":

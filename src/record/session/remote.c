@@ -11,11 +11,15 @@
 #include "base/time.h"
 #include "record/collector_int.h"
 #include "record/live/pulse_frame.h"
+#include "record/session/secrets.h"
 
 #define LINE_MAX_BYTES 8192
 
 /* Sealing a long recording may take a while; past this the recorder is taken for hung. */
 #define ANSWER_TIMEOUT_S 120
+
+/* Bytes of a command line that a message shows: it stays one line. */
+#define MAX_COMMAND 60
 
 static int fill_address(struct sockaddr_un *a, const char *session_path, struct lull_err *err)
 {
@@ -174,6 +178,22 @@ static void do_pulse(struct lull_collector *c, const char *arg, struct lull_str 
 	lull_pulse_frame_write(answer, &f);
 }
 
+/* For messages of commands that were not told which session they mean. */
+static void do_who(struct lull_collector *c, const char *arg, struct lull_str *answer)
+{
+	struct lull_str command = LULL_STR_INIT;
+	int argc = 0;
+
+	(void)arg;
+	while (c->argv[argc])
+		argc++;
+	lull_secrets_filter_argv(argc, c->argv, &command);
+	lull_str_addf(answer, "ok session %s: %.*s%s, process %d", c->session.control->session_name,
+		      MAX_COMMAND, lull_str_text(&command), command.len > MAX_COMMAND ? "..." : "",
+		      (int)c->target.pid);
+	lull_str_release(&command);
+}
+
 /* What a session understands. */
 static const struct request {
 	const char *name;
@@ -181,7 +201,7 @@ static const struct request {
 } requests[] = {
 	{ "start", do_start },	     { "stop", do_stop },     { "cancel", do_cancel },
 	{ "shutdown", do_shutdown }, { "status", do_status }, { "snapshot", do_snapshot },
-	{ "pulse", do_pulse },	     { "detach", do_detach },
+	{ "pulse", do_pulse },	     { "detach", do_detach }, { "who", do_who },
 };
 
 static void answer_line(struct lull_collector *c, char *line, struct lull_str *answer)
