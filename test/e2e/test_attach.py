@@ -364,7 +364,7 @@ def a_report_that_is_there_keeps_the_program_untouched():
     p = guest()
     open("there.lull", "w").close()
     r = run([LULL, "attach", "-o", "there", "-d", "50ms", str(p.pid)])
-    expect("refused", r.returncode == 1 and "there.lull exists already; -f overwrites it" in r.stderr, r.stderr)
+    expect("refused", r.returncode == 1 and "there.lull exists already; remove it, or" in r.stderr, r.stderr)
     with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
         expect("nothing of ours in it", "liblull" not in f.read())
     end(p)

@@ -171,8 +171,10 @@ int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
 			return lull_fail(err, LULL_E_IO, "%s is a folder", path->at);
 		if (naming->is_overwriting)
 			return LULL_OK;
+		/* Also read by those who have no -f: lull start, and the Python API. */
 		return lull_fail(err, LULL_E_IO,
-				 "%s exists already; -f overwrites it, %%n in the name counts up",
+				 "%s exists already; remove it, or let %%n in the name count up; "
+				 "profile, launch, attach and kernel overwrite it with -f",
 				 path->at);
 	}
 	return lull_fail(err, LULL_E_IO, "output name \"%s\": %d reports exist already", pattern,

@@ -136,7 +136,8 @@ static void a_taken_name_needs_force(void **state)
 	(void)state;
 	touch("x.lull");
 	expect_failure("x", LULL_E_IO,
-		       "x.lull exists already; -f overwrites it, %n in the name counts up");
+		       "x.lull exists already; remove it, or let %n in the name count up; "
+		       "profile, launch, attach and kernel overwrite it with -f");
 	expect("x", true, "x.lull");
 }
 
