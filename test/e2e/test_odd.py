@@ -382,7 +382,7 @@ def without_a_report_it_says_why():
 
 
 def the_only_session_is_named():
-    script = ('mount -t tmpfs none /dev/shm || exit 77; "$@" launch -q --session-new=mine sleep 20 & '
+    script = ('mount -t tmpfs none /dev/shm || exit 77; export TMPDIR=/dev/shm; "$@" launch -q --session-new=mine sleep 20 & '
               'p=$!; until "$@" start -o only --session=mine; do kill -0 $p || exit 1; sleep 0.1; done; '
               '"$@" cancel; "$@" start -o only; "$@" stop; "$@" shutdown; wait $p')
     status, (out, said) = run(["unshare", "-m", "sh", "-c", script, "sh", LULL])

@@ -269,7 +269,9 @@ void lull_session_list(struct lull_vec *entries)
 
 	snprintf(mine, sizeof(mine), PREFIX "%u-", getuid());
 	for (int i = 0; place(i); i++) {
-		DIR *dir = opendir(place(i));
+		/* TMPDIR may be the first place, too. */
+		bool is_again = i && strcmp(place(i), place(0)) == 0;
+		DIR *dir = is_again ? NULL : opendir(place(i));
 		struct dirent *e;
 
 		while (dir && (e = readdir(dir)))
