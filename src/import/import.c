@@ -152,7 +152,7 @@ static int unknown_file(const char *path, const u8 *head, size_t len, struct lul
 	else if (!len)
 		rc = lull_fail(err, LULL_E_FORMAT, "%s is empty", path);
 	else
-		rc = lull_fail(err, LULL_E_UNSUPPORTED,
+		rc = lull_fail(err, LULL_E_FORMAT,
 			       "%s starts with byte %#04x and has none of the formats that lull "
 			       "reads: .lull%s",
 			       path, head[0], lull_str_text(&names));

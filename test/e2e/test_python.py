@@ -346,7 +346,7 @@ def errors_are_sentences():
     report = opened()
     for call, kind, words in (
         (lambda: lull.open("/nonexistent.lull"), lull.ReadError, "No such file"),
-        (lambda: lull.open(__file__), lull.Error, "none of the formats"),
+        (lambda: lull.open(__file__), lull.FormatError, "none of the formats"),
         (lambda: lull.open(os.path.dirname(TRAIN)), lull.FormatError, "is a folder"),
         (lambda: report.sql("SELECT durr FROM kernels"), lull.UsageError, "did you mean dur?"),
         (lambda: report.sql("SELECT * FROM kernel_s"), lull.UsageError, "did you mean kernels?"),
