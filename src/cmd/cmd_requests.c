@@ -4,7 +4,6 @@
 #include "cmd/cmd.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "cmd/losses.h"
 #include "cmd/requests_print.h"
@@ -140,7 +139,6 @@ int cmd_requests(int argc, char **argv, struct lull_err *err)
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
-	struct stat st;
 
 	if (first < 0)
 		return first;
@@ -150,8 +148,5 @@ int cmd_requests(int argc, char **argv, struct lull_err *err)
 	if (n_intervals > MAX_INTERVALS)
 		return lull_fail(err, LULL_E_USAGE, "option --intervals: at most %u",
 				 MAX_INTERVALS);
-	if (stat(argv[first], &st) == 0 && S_ISDIR(st.st_mode))
-		return lull_fail(err, LULL_E_USAGE, "%s is a folder; give one of the reports in it",
-				 argv[first]);
 	return run(argv[first], format, n_intervals, err);
 }

@@ -290,6 +290,10 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 
 	if (first < 0)
 		return first;
+	if (w->step && strspn(w->step, "0123456789.") == strlen(w->step))
+		return lull_fail(err, LULL_E_USAGE,
+				 "option --step-time: '%s' has no unit; %sms are milliseconds",
+				 w->step, *w->step ? w->step : "7.1");
 	if (w->step && lull_duration_parse(w->step, &w->options.unrecorded_ns, err))
 		return lull_err_wrap(err, "option --step-time");
 	if (w->step && !w->options.unrecorded_ns)
