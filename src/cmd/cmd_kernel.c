@@ -11,6 +11,7 @@
 #include "text/json.h"
 #include "base/mem.h"
 #include "text/opt.h"
+#include "cmd/kernel/kernel_metrics.h"
 #include "cmd/kernel/kernel_show.h"
 #include "cmd/kernel/kernel_usual.h"
 #include "cmd/losses.h"
@@ -228,6 +229,8 @@ static int show(struct lull_reader *r, const char *path, const struct lull_kerne
 			err, LULL_E_NOT_FOUND,
 			"the options select none of the %zu measured launches; the first is %.120s",
 			c.all.items.n, ((const struct lull_profile *)c.all.items.at)->name);
+	if (!rc)
+		rc = lull_kernel_metrics_check_shown(&o->which->metrics, &c.all.items, err);
 	if (!rc && c.all.n_left)
 		fprintf(stderr, "%llu more launches are in the report than can be shown\n",
 			(unsigned long long)c.all.n_left);
@@ -371,7 +374,8 @@ static int run(struct lull_kernel_collect *k, struct lull_kernel_options *o, int
 		return err->code;
 	if (o->import && argc)
 		return lull_fail(err, LULL_E_USAGE,
-				 "--import shows a report and runs nothing; remove '%s'", argv[0]);
+				 "%s is a report, which is shown, and nothing is run; remove '%s'",
+				 o->import, argv[0]);
 	if (report)
 		return lull_kernel_show(report, o, err);
 	if (!argc)

@@ -239,3 +239,29 @@ void lull_kernel_metrics_of(const struct lull_profile *p, const struct lull_vec 
 			add_one(p, at[i], to);
 	}
 }
+
+/* Whether one of the launches has it: programs may have metrics of their own. */
+static bool is_there(const struct lull_vec *all, const char *name)
+{
+	const struct lull_profile *p = all->at;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct lull_extra *extras = p[i].extras.at;
+
+		for (size_t k = 0; k < p[i].extras.n; k++)
+			if (strcmp(extras[k].name, name) == 0)
+				return true;
+	}
+	return false;
+}
+
+int lull_kernel_metrics_check_shown(const struct lull_vec *names, const struct lull_vec *all,
+				    struct lull_err *err)
+{
+	char *const *at = names->at;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (!is_computed(at[i]) && !is_there(all, at[i]) && check(at[i], err))
+			return err->code;
+	return LULL_OK;
+}

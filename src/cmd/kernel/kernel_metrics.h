@@ -23,6 +23,10 @@ struct lull_kernel_metric {
  */
 int lull_kernel_metrics_check(const struct lull_vec *names, struct lull_err *err);
 
+/* The same for what a report is to show: it may also be computed, or one that `all` (profiles) have. */
+int lull_kernel_metrics_check_shown(const struct lull_vec *names, const struct lull_vec *all,
+				    struct lull_err *err);
+
 /* The asked metrics (struct lull_kernel_metric) of a launch, in the order of the names. */
 void lull_kernel_metrics_of(const struct lull_profile *p, const struct lull_vec *names,
 			    struct lull_vec *to);
