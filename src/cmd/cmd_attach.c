@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/record/attach_find.h"
 #include "cmd/record/record_job.h"
+#include "cmd/record/record_options.h"
 #include "cmd/record/trace_words.h"
 #include "record/collector.h"
 #include "record/session/session.h"
@@ -88,8 +89,7 @@ static void print_done(const struct words *w, const struct lull_collector_result
 		      "profile\n",
 		      stderr);
 	if (result->reports.n)
-		fprintf(stderr, "lull: next: lull why %s, or lull stats %s\n",
-			done[result->reports.n - 1].path, done[result->reports.n - 1].path);
+		lull_record_print_next(done[result->reports.n - 1].path);
 }
 
 /*

@@ -193,7 +193,7 @@ def a_program_that_runs_is_recorded():
     tables = ["pysample", "usage", "oscall", "gil_wait"]
     tables += [table for table, check in (("sample", "samples"), ("sched", "switches")) if runner.can(LULL, check)]
     r, _ = attach_until(p, lambda: all(n_rows(*tables)))
-    expect("what is said", f"process {p.pid} continues" in r.stderr and "lull: next: " in r.stderr, r.stderr)
+    expect("what is said", f"process {p.pid} continues" in r.stderr and "lull: next: lull stats " in r.stderr, r.stderr)
     expect("its name", re.search(rf"^ python\S* +{p.pid} +running ", info(), re.M), info())
     for table, n in zip(tables, n_rows(*tables)):
         expect(f"rows of {table}", n, info())

@@ -643,24 +643,23 @@ static void print_nothing(const struct words *w)
 		fprintf(stderr, "lull: nothing was recorded%s\n", why);
 }
 
-/* A device that worked is what `lull why` is about. */
-static bool has_device_work(const char *path)
+static u64 n_rows(const char *path, enum lull_table table)
 {
 	struct lull_reader *r;
 	struct lull_err ignored;
-	bool has;
+	u64 n;
 
 	if (lull_reader_open(&r, path, &ignored))
-		return false;
-	has = lull_reader_stats(r, LULL_TABLE_kernel).n_rows ||
-	      lull_reader_stats(r, LULL_TABLE_graph).n_rows;
+		return 0;
+	n = lull_reader_stats(r, (u16)table).n_rows;
 	lull_reader_close(r);
-	return has;
+	return n;
 }
 
-static void print_next(const char *path)
+void lull_record_print_next(const char *path)
 {
-	if (has_device_work(path))
+	/* A device that worked is what `lull why` is about. */
+	if (n_rows(path, LULL_TABLE_kernel) || n_rows(path, LULL_TABLE_graph))
 		fprintf(stderr,
 			"lull: next: lull why %s (why the GPU waits), or lull stats %s (tables)\n",
 			path, path);
@@ -680,7 +679,7 @@ static void print_done(const struct words *w, const struct lull_collector_result
 		print_lines("warning: ", done[i].notices);
 	}
 	if (result->reports.n)
-		print_next(done[result->reports.n - 1].path);
+		lull_record_print_next(done[result->reports.n - 1].path);
 	else
 		print_nothing(w);
 }

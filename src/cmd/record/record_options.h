@@ -14,4 +14,7 @@
  */
 int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err);
 
+/* On standard error, which commands say more about this report: why only if a device worked. */
+void lull_record_print_next(const char *path);
+
 #endif
