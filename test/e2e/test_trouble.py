@@ -220,7 +220,16 @@ def ranges_in_a_row_are_taken_or_counted():
     expect("nothing unfinished", not [n for n in os.listdir(".") if n.endswith(".part")], os.listdir("."))
 
 
+def options_without_effect_are_told():
+    said = profile("-o", "a", "--trace-library=libnosuch.so:foo_*", "-p", "epoch 3", "true").stderr
+    expect("a pattern without a match", "--trace-library: no function that matches was called" in said, said)
+    expect("a range without its option", "--nvtx-capture has no effect without --capture-range=nvtx" in said, said)
+    said = profile("-o", "b", "--trace-library=libc.so.6:getpid", "-c", "nvtx", "-p", "none", "true").stderr
+    expect("neither where all is well", "has no effect" not in said, said)
+
+
 TESTS = (
+    options_without_effect_are_told,
     without_a_driver_one_line_says_what_is_left,
     a_recorder_that_dies_says_where_and_loses_little,
     a_recorder_without_memory_says_so_and_loses_nothing,

@@ -392,6 +392,9 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 		o->begin = LULL_BEGIN_ON_RANGE;
 	if (w->capture_range == CAPTURE_LULL)
 		o->watch = LULL_WATCH_PROGRAM;
+	if (w->nvtx_capture && w->capture_range != CAPTURE_NVTX && !w->quiet)
+		fputs("lull: warning: --nvtx-capture has no effect without --capture-range=nvtx\n",
+		      stderr);
 	if (w->capture_range == CAPTURE_NVTX) {
 		if (!w->nvtx_capture)
 			return lull_fail(err, LULL_E_USAGE,
@@ -667,6 +670,15 @@ void lull_record_print_next(const char *path)
 		fprintf(stderr, "lull: next: lull stats %s\n", path);
 }
 
+/* A pattern that matches nothing looks like a library that does nothing. */
+static void print_unmatched(const struct words *w, const char *path)
+{
+	if (w->libraries.n && !n_rows(path, LULL_TABLE_lib_call))
+		fputs("lull: warning: --trace-library: no function that matches was called; are "
+		      "the library and the pattern right, as in libfoo.so:foo_*?\n",
+		      stderr);
+}
+
 static void print_done(const struct words *w, const struct lull_collector_result *result)
 {
 	const struct lull_report_done *done = result->reports.at;
@@ -677,6 +689,7 @@ static void print_done(const struct words *w, const struct lull_collector_result
 			lull_format_count(done[i].n_events).text, done[i].seconds,
 			done[i].n_lost ? lull_format_count(done[i].n_lost).text : "none");
 		print_lines("warning: ", done[i].notices);
+		print_unmatched(w, done[i].path);
 	}
 	if (result->reports.n)
 		lull_record_print_next(done[result->reports.n - 1].path);
