@@ -55,3 +55,14 @@ int lull_err_flush(struct lull_err *err, FILE *to, const char *what)
 	return errno ? lull_fail_errno(err, "writing %s", what)
 		     : lull_fail(err, LULL_E_IO, "%s could not be written completely", what);
 }
+
+int lull_fail_creating(struct lull_err *err, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	int n = slash && slash > path ? (int)(slash - path) : 0;
+
+	if (errno != ENOENT || !n)
+		return lull_fail_errno(err, "creating %s", path);
+	return lull_fail(err, LULL_E_IO, "there is no folder %.*s; make it first: mkdir -p %.*s", n,
+			 path, n, path);
+}

@@ -42,6 +42,12 @@ int lull_fail_errno(struct lull_err *err, const char *fmt, ...)
  */
 int lull_err_flush(struct lull_err *err, FILE *to, const char *what);
 
+/*
+ * `path` could not be created, as errno says: if its folder is missing, name that and the command
+ * that makes it. LULL_E_IO.
+ */
+int lull_fail_creating(struct lull_err *err, const char *path);
+
 /* Put context and ": " in front of the sentence in *err; returns err->code. */
 int lull_err_wrap(struct lull_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -59,13 +59,26 @@ int lull_whole_file_remove(const char *path)
 	return rmdir(path);
 }
 
+/* Those who write the file may say less about it: SQLite is unable to open a database. */
+static int check_folder(const char *path, struct lull_err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = lull_strndup(path, slash ? (size_t)(slash - path) : 0);
+	int rc = LULL_OK;
+
+	if (*folder && access(folder, F_OK))
+		rc = lull_fail_creating(err, path);
+	free(folder);
+	return rc;
+}
+
 static int check_free(const struct lull_whole_file *place, struct lull_err *err)
 {
 	const char *suffix = place->rules.member_suffix;
 	struct stat st;
 
 	if (lstat(place->path, &st))
-		return LULL_OK;
+		return check_folder(place->path, err);
 	if (!place->rules.is_overwriting)
 		return lull_fail(err, LULL_E_IO, "%s exists; --force-overwrite replaces it",
 				 place->path);

@@ -271,7 +271,7 @@ static int write_file(const struct lull_gate *gate, const struct lull_gate_outpu
 		return LULL_OK;
 	to = fopen(path, "we");
 	if (!to)
-		return lull_fail_errno(err, "opening %s", path);
+		return lull_fail_creating(err, path);
 	output->write(gate, to);
 	rc = lull_err_flush(err, to, path);
 	fclose(to);

@@ -188,7 +188,7 @@ static int write_page(const char *path, const struct lull_history *h,
 	int rc;
 
 	if (!to)
-		return lull_fail_errno(err, "opening %s", path);
+		return lull_fail_creating(err, path);
 	lull_history_html(h, all, n, to);
 	rc = lull_err_flush(err, to, path);
 	fclose(to);

@@ -87,7 +87,7 @@ int lull_sink_open(struct lull_sink *sink, const char *target, bool is_forced, s
 		return lull_fail(err, LULL_E_IO, "%s exists; --force-overwrite replaces it",
 				 target);
 	if (!sink->to)
-		return lull_fail_errno(err, "opening %s", target);
+		return lull_fail_creating(err, target);
 	return LULL_OK;
 }
 

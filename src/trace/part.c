@@ -53,7 +53,7 @@ int lull_part_create(struct lull_part *p, const char *path, const struct lull_fi
 						 "%s is an unfinished report of another recording; "
 						 "run `lull recover %s` or remove it",
 						 p->part_path, p->part_path)
-				     : lull_fail_errno(err, "creating %s", p->part_path);
+				     : lull_fail_creating(err, p->part_path);
 		lull_part_close(p);
 		return rc;
 	}
