@@ -22,8 +22,8 @@ void lull_losses_warn_cut(struct lull_reader *r);
 void lull_losses_warn(struct lull_reader *r);
 
 /*
- * Warn on standard error of damaged blocks met so far; for what is asked again and again. Blocks are
- * checked when they are read, so that this is known after the answer only.
+ * Warn on standard error of damaged blocks met so far; for what is asked again and again. Blocks
+ * are checked when they are read, so that this is known after the answer only.
  */
 void lull_losses_warn_damage(const struct lull_reader *r, const char *path);
 

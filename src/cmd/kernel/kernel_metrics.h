@@ -23,7 +23,10 @@ struct lull_kernel_metric {
  */
 int lull_kernel_metrics_check(const struct lull_vec *names, struct lull_err *err);
 
-/* The same for what a report is to show: it may also be computed, or one that `all` (profiles) have. */
+/*
+ * The same for what a report is to show: it may also be computed, or one that `all` (struct
+ * lull_profile) have.
+ */
 int lull_kernel_metrics_check_shown(const struct lull_vec *names, const struct lull_vec *all,
 				    struct lull_err *err);
 
