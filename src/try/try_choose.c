@@ -285,14 +285,39 @@ static void record(struct lull_try *t, const char *path, struct lull_try_seen *s
 	lull_str_release(&asks);
 }
 
+/* Whether device work would be in the report, if there was any. */
+static bool sees_devices(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_issue_row *rows = lull_reader_dim(r, LULL_TABLE_issue, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].issue == LULL_ISSUE_no_cupti ||
+		    rows[i].issue == LULL_ISSUE_cupti_refused ||
+		    rows[i].issue == LULL_ISSUE_cupti_taken)
+			return false;
+	return true;
+}
+
+static bool has_device_work(struct lull_reader *r)
+{
+	static const u16 tables[] = { LULL_TABLE_kernel, LULL_TABLE_graph, LULL_TABLE_memcpy,
+				      LULL_TABLE_memset, LULL_TABLE_cuda_call };
+
+	for (size_t i = 0; i < LULL_COUNT_OF(tables); i++)
+		if (lull_reader_stats(r, tables[i]).n_rows)
+			return true;
+	return false;
+}
+
 int lull_try_choose(struct lull_try *t, struct lull_err *err)
 {
 	struct lull_err why = { LULL_OK, "" };
 	struct lull_str path = LULL_STR_INIT;
 	struct lull_try_seen seen;
 	struct lull_reader *r;
+	int rc = LULL_OK;
 
-	(void)err;
 	if (t->entries.n || t->options->only.n)
 		return LULL_OK;
 	lull_try_seen_init(&seen);
@@ -302,7 +327,7 @@ int lull_try_choose(struct lull_try *t, struct lull_err *err)
 		lull_str_addf(&path, "%s/choose.lull", t->folder.at);
 		record(t, path.at, &seen, &why);
 		/* --dry-run has not run it: perhaps it marks no steps. */
-		if (why.code && t->how.agent && t->options->is_dry) {
+		if (why.code && t->options->is_dry) {
 			t->is_unmarked = true;
 			why.code = LULL_OK;
 			record(t, path.at, &seen, &why);
@@ -314,10 +339,16 @@ int lull_try_choose(struct lull_try *t, struct lull_err *err)
 		lull_str_addf(&t->chosen_by, "%s, so all remedies are tried", why.msg);
 		add_all(t, &k);
 	} else {
-		choose(t, r, &seen);
+		/* Remedies of Python may find something to change without a device. */
+		if (has_device_work(r) || !sees_devices(r) || seen.could.n)
+			choose(t, r, &seen);
+		else
+			rc = lull_fail(err, LULL_E_UNSUPPORTED,
+				       "the program does nothing on a GPU, so there is nothing to "
+				       "choose from; --only or --env name what to try");
 		lull_reader_close(r);
 	}
 	lull_try_seen_release(&seen);
 	lull_str_release(&path);
-	return LULL_OK;
+	return rc;
 }

@@ -976,6 +976,13 @@ print(loss.value, opt.ms, loader.num_workers, loader.pin_memory, torch.backends.
         self.assertIn("  fused-optimizer        one kernel updates all parameters\n", plan)
         self.assertIn("  async-save             nothing in the program to change\n", left_out)
 
+    def test_without_a_device_nothing_is_chosen(self):
+        steps = "import lull\nfor i in range(60): lull.step(i)\n"
+        plain = "import time\nfor i in range(20): time.sleep(0.01)\n"
+        for script, options in ((plain, ["--dry-run"]), (steps, ["--dry-run"]), (steps, [])):
+            done = self.run_try(script, "-q", *options, status=1)
+            self.assertIn("does nothing on a GPU, so there is nothing to choose from", done.stderr)
+
     def test_what_is_left_out_is_not_run(self):
         found = self.try_it(LOOP.replace("DataLoader(range(1000))", "DataLoader(range(1000), 1, None, None, None, 2, None, True)"), "--steps=4")
         self.assertEqual({e["remedies"][0] for e in found["tried"] if e["verdict"] == "nothing to change"} &
