@@ -1,18 +1,24 @@
 /*
  * steps: how long each step took, and what its time went to.
  *
- *	{"n", "has_causes", "found",
+ *	steps[?from=&to=][&number=N]
+ *	{"n", "has_causes", "found", "n_warm_up", "steady": {"n", "mean_ns", "median_ns", "min_ns",
+ *	 "max_ns", "sum_ns", "parts_ns": [rest, by family x 8]}, "median": step,
  *	 "steps": [[number, start, end, busy, rest, by family x 8], ...]}
  *
  * Busy is the time with work on any device, as `lull stats` says it. The others add up to the
  * step: what each family of causes claims, copies and collectives that run alone among them, and
  * the rest. Where no causes were looked for, the rest is the busy time.
+ *
+ * The numbers are of all steps but those of warm-up; only the first ones are listed, of the whole
+ * run or those that match the arguments.
  */
 #include "page/page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "page/page_steps.h"
 #include "page/page_why.h"
 
@@ -67,19 +73,128 @@ static u64 rest_of(struct lull_page_step *s, const struct lull_rounds *rounds)
 	return s->busy_ns;
 }
 
-static void put_step(struct lull_json *j, const struct lull_timeline *t, struct lull_page_step *s,
-		     const struct lull_rounds *rounds)
+static u64 length_of(const struct lull_page_step *s)
 {
-	u64 rest_ns = rest_of(s, rounds);
+	return s->span.to_ns - s->span.from_ns;
+}
 
+static void put_step(struct lull_json *j, const struct lull_timeline *t,
+		     const struct lull_page_step *s)
+{
 	lull_json_array(j);
 	lull_json_u64(j, s->number);
 	lull_json_u64(j, s->span.from_ns - t->origin_ns);
 	lull_json_u64(j, s->span.to_ns - t->origin_ns);
 	lull_json_u64(j, s->busy_ns);
-	lull_json_u64(j, rest_ns);
+	lull_json_u64(j, s->rest_ns);
 	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
 		lull_json_u64(j, s->idle_ns[c]);
+	lull_json_end(j);
+}
+
+/*
+ * How many of the first steps `lull why` left out as warm-up. Where several loops run at once it
+ * looked at one of them, and which steps of the others are warm-up is not known.
+ */
+static size_t n_warm_up(const struct lull_vec *steps, const struct lull_why *why)
+{
+	const struct lull_page_step *s = steps->at;
+	u32 n_looked = why ? lull_why_n_steps(why) : 0;
+	size_t left;
+
+	if (!n_looked || n_looked >= steps->n)
+		return 0;
+	for (size_t i = 1; i < steps->n; i++)
+		if (s[i].number <= s[i - 1].number)
+			return 0;
+	left = steps->n - n_looked;
+	return left <= steps->n / 2 ? left : 0;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	u64 x = length_of(*(const struct lull_page_step *const *)a);
+	u64 y = length_of(*(const struct lull_page_step *const *)b);
+
+	return (x > y) - (x < y);
+}
+
+/* The steps from `first` on, by length (struct lull_page_step *). */
+static void sort_steady(struct lull_vec *sorted, const struct lull_vec *steps, size_t first)
+{
+	lull_vec_init(sorted, sizeof(struct lull_page_step *));
+	for (size_t i = first; i < steps->n; i++)
+		*(struct lull_page_step **)lull_vec_push(sorted) = lull_vec_get(steps, i);
+	if (sorted->n)
+		lull_sort(sorted->at, sorted->n, sizeof(struct lull_page_step *), by_length);
+}
+
+static void put_steady(struct lull_json *j, const struct lull_timeline *t,
+		       const struct lull_vec *sorted)
+{
+	struct lull_page_step *const *s = sorted->at;
+	size_t n = sorted->n;
+	u64 sum_ns = 0, parts_ns[1 + LULL_N_CLASSES] = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		sum_ns += length_of(s[i]);
+		parts_ns[0] += s[i]->rest_ns;
+		for (unsigned c = 0; c < LULL_N_CLASSES; c++)
+			parts_ns[1 + c] += s[i]->idle_ns[c];
+	}
+	lull_json_key(j, "steady");
+	lull_json_object(j);
+	lull_page_pair_u64(j, "n", n);
+	lull_page_pair_f64(j, "mean_ns", (f64)sum_ns / (f64)n);
+	lull_page_pair_f64(j, "median_ns",
+			   ((f64)length_of(s[(n - 1) / 2]) + (f64)length_of(s[n / 2])) / 2);
+	lull_page_pair_u64(j, "min_ns", length_of(s[0]));
+	lull_page_pair_u64(j, "max_ns", length_of(s[n - 1]));
+	lull_page_pair_u64(j, "sum_ns", sum_ns);
+	lull_json_key(j, "parts_ns");
+	lull_json_array(j);
+	for (unsigned c = 0; c <= LULL_N_CLASSES; c++)
+		lull_json_u64(j, parts_ns[c]);
+	lull_json_end(j);
+	lull_json_end(j);
+	lull_json_key(j, "median");
+	put_step(j, t, s[n / 2]);
+}
+
+/* Numbers of all steps. */
+static void put_numbers(struct lull_json *j, const struct lull_timeline *t,
+			const struct lull_vec *steps, const struct lull_why *why)
+{
+	size_t n_warm = n_warm_up(steps, why);
+	struct lull_vec sorted;
+
+	sort_steady(&sorted, steps, n_warm);
+	lull_page_pair_u64(j, "n_warm_up", n_warm);
+	if (sorted.n)
+		put_steady(j, t, &sorted);
+	lull_vec_release(&sorted);
+}
+
+struct wanted {
+	struct lull_span span;
+	u64 number; /* UINT64_MAX: any */
+};
+
+static void put_list(struct lull_json *j, const struct lull_timeline *t,
+		     const struct lull_vec *steps, const struct wanted *w)
+{
+	const struct lull_page_step *s = steps->at;
+	size_t n = 0;
+
+	lull_json_key(j, "steps");
+	lull_json_array(j);
+	for (size_t i = 0; i < steps->n && n < MAX_STEPS; i++) {
+		if (s[i].span.to_ns <= w->span.from_ns || s[i].span.from_ns >= w->span.to_ns ||
+		    (w->number != UINT64_MAX && s[i].number != w->number))
+			continue;
+		put_step(j, t, &s[i]);
+		n++;
+	}
 	lull_json_end(j);
 }
 
@@ -87,31 +202,35 @@ static int run(struct lull_question *q, struct lull_err *err)
 {
 	bool has_causes =
 		lull_page_why(q->report, false) == LULL_PAGE_WHY_DONE && q->report->why->lead;
+	const struct lull_why *why = has_causes ? q->report->why : NULL;
+	const struct lull_timeline *t = q->report->timeline;
+	struct lull_page_step *s;
 	struct lull_vec steps;
 	struct lull_json j;
+	struct wanted w;
 	char how[256];
 
-	(void)err;
+	if (lull_args_span(q->args, t->origin_ns, &w.span, err) ||
+	    lull_args_u64(q->args, "number", UINT64_MAX, UINT64_MAX, &w.number, err))
+		return err->code;
 	if (q->report->told.steps) {
 		fputs(q->report->told.steps, q->to);
 		return LULL_OK;
 	}
 	lull_page_steps(q->report, &steps);
-	if (has_causes)
-		add_causes(&steps, q->report->why->lead);
+	if (why)
+		add_causes(&steps, why->lead);
+	s = steps.at;
+	for (size_t i = 0; i < steps.n; i++)
+		s[i].rest_ns = rest_of(&s[i], why ? &why->lead->rounds : NULL);
 	lull_json_init(&j, q->to);
 	lull_json_object(&j);
 	lull_page_pair_u64(&j, "n", steps.n);
 	lull_page_pair_bool(&j, "has_causes", has_causes);
-	lull_json_key_text(
-		&j, "found",
-		has_causes ? lull_rounds_how(&q->report->why->lead->rounds, how, sizeof(how)) : "");
-	lull_json_key(&j, "steps");
-	lull_json_array(&j);
-	for (size_t i = 0; i < steps.n && i < MAX_STEPS; i++)
-		put_step(&j, q->report->timeline, lull_vec_get(&steps, i),
-			 has_causes ? &q->report->why->lead->rounds : NULL);
-	lull_json_end(&j);
+	lull_json_key_text(&j, "found",
+			   why ? lull_rounds_how(&why->lead->rounds, how, sizeof(how)) : "");
+	put_numbers(&j, t, &steps, why);
+	put_list(&j, t, &steps, &w);
 	lull_json_end(&j);
 	lull_vec_release(&steps);
 	return LULL_OK;

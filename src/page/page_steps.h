@@ -17,6 +17,7 @@ struct lull_page_step {
 	struct lull_span span;
 	u64 busy_ns; /* with work on any device of the process */
 	u64 idle_ns[LULL_N_CLASSES];
+	u64 rest_ns; /* what no cause claims (page/answer_steps.c) */
 };
 
 /* Collect them (struct lull_page_step) by time, without causes; `steps` is initialised here. */

@@ -8,7 +8,7 @@ import { type Events, lengthsView } from "./lengths";
 import { listEvents } from "./panels/events";
 import type { Context } from "./panels/panel";
 import { placeView } from "./panels/source";
-import { type Steps, medianOf, stepsOf } from "./panels/steps";
+import { type Steps, stepsOf } from "./panels/steps";
 import { receiptOf } from "./receipt";
 import { IDLE_FAMILIES, T } from "./theme";
 import type { Around, Path, Selected, Span } from "./types";
@@ -59,10 +59,10 @@ const signed = (ns: number): string => `${ns > 0 ? "+" : ns < 0 ? "−" : "±"}$
 /** What a step spent more or less than the one of median length. */
 export async function againstMedian(ctx: Context, s: Selected): Promise<HTMLElement | null> {
   const { app } = ctx;
-  const answer: Steps | null = await stepsOf(app).catch(() => null);
-  const median = answer && (await medianOf(app, answer));
+  const answer: Steps | null = await stepsOf(app, { from: Math.max(0, Math.floor(s.start)), to: Math.ceil(s.end) }).catch(() => null);
+  const median = answer?.median;
   const self = answer?.steps.find((x) => x[1] <= (s.start + s.end) / 2 && x[2] > (s.start + s.end) / 2);
-  if (!answer || !median || !self || self === median) return null;
+  if (!answer || !median || !self || self[1] === median[1]) return null;
   const names = ["computing", ...IDLE_FAMILIES];
   const parts = names.map((name, ix) => ({ name, here: self[4 + ix], there: median[4 + ix] })).filter((p) => p.here || p.there);
   const [mine, other] = await Promise.all([receiptOf(app, { from: self[1], to: self[2] }), receiptOf(app, { from: median[1], to: median[2] })]).catch(() => [null, null]);

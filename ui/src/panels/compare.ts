@@ -8,12 +8,9 @@ import { type Side, Strips, rowsOf } from "../strips";
 import { emptyState, tableView } from "../table";
 import type { Cell, Column } from "../types";
 import { type Context, type Panel, failure } from "./panel";
+import type { Steps } from "./steps";
 import { showName } from "./tables";
 import { type Verdict, verdictOf } from "./verdict";
-
-interface Steps {
-  steps: number[][];
-}
 
 type Pair = [before: number, after: number];
 
@@ -110,8 +107,6 @@ function sentences(diff: Diff): HTMLElement | null {
     a || b ? h("div", null, a === b ? `The bottleneck is ${a} in both.` : `The bottleneck moved from ${a || "nothing"} to ${b || "nothing"}.`) : null);
 }
 
-const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-
 /** A pair of steps: of the same number where both have it, else of the same place. */
 function partner(step: number[], ix: number, b: number[][]): number[] {
   return b.find((s) => s[0] === step[0]) ?? b[Math.min(ix, b.length - 1)];
@@ -154,14 +149,8 @@ function aligned(ctx: Context, other: App, a: number[][], b: number[][]): HTMLEl
     h("button", { onclick: () => strips?.reset() }, "Step")), box);
 }
 
-/** Without warm-up: the first steps of a run can be a thousand times as long. */
-function steady(steps: number[][], v: Verdict | null): number[][] {
-  const left = v?.n_steps ? steps.length - v.n_steps : 0;
-  return left > 0 && left <= steps.length / 2 ? steps.slice(left) : steps;
-}
-
-function headline(a: number[][], b: number[][], verdicts: (Verdict | null)[]): HTMLElement {
-  const [ma, mb] = [steady(a, verdicts[0]), steady(b, verdicts[1])].map((x) => median(x.map((s) => s[2] - s[1])));
+function headline(a: Steps, b: Steps, verdicts: (Verdict | null)[]): HTMLElement {
+  const [ma, mb] = [a, b].map((x) => x.steady?.median_ns ?? 0);
   if (!ma || !mb) return h("div", { class: "compare-head small" }, "Not both reports have steps: whole runs are shown above each other, and only totals can be compared.");
   const waits = verdicts.map((v) => (v?.n_steps ? format.percent(v.waiting_share) : "?"));
   return h("div", { class: "compare-head" },
@@ -205,7 +194,7 @@ export const compare: Panel = {
       const other = await otherOf(app, ix);
       const verdicts = await Promise.all([app, other].map((x) => verdictOf(x).catch(() => null)));
       const diff = await diffOf(app, ix).catch(() => null);
-      const top = (diff && sentences(diff)) ?? headline(a.steps, b.steps, verdicts);
+      const top = (diff && sentences(diff)) ?? headline(a, b, verdicts);
       return h("div", { class: "panel compare" }, top, aligned(ctx, other, a.steps, b.steps), diff ? causesView(diff) : null, await details(ctx, diff, ix));
     } catch (e) {
       return failure(e);

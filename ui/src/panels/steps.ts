@@ -6,48 +6,34 @@ import * as format from "../format";
 import { IDLE_FAMILIES, T } from "../theme";
 import { emptyState } from "../table";
 import { type Context, type Panel, failure } from "./panel";
-import { type Verdict, verdictOf } from "./verdict";
+import { verdictOf } from "./verdict";
 
 export interface Steps {
-  /** number, start, end, time with work on a device; then what the step is made of: what no cause claims, and what each family does */
+  /** the first ones: number, start, end, time with work on a device; then what the step is made of: what no cause claims, and what each family does */
   steps: number[][];
   has_causes: boolean;
   n: number;
+  n_warm_up: number;
+  /** of all steps but those of warm-up; `parts_ns` as in `steps` */
+  steady?: { n: number; mean_ns: number; median_ns: number; min_ns: number; max_ns: number; sum_ns: number; parts_ns: number[] };
+  /** one of median length */
+  median?: number[];
   /** how lull why found them: "marked by the program"; empty if it did not look */
   found?: string;
 }
 
 const lengthOf = (s: number[]): number => s[2] - s[1];
 
-/**
- * How many of the first steps `lull why` leaves out as warm-up. It tells how many it looked at; where several loops
- * run at once, it looked at one of them, and which of the others are warm-up is not known.
- */
-function warmUp(answer: Steps, v: Verdict | null): number {
-  const isOneLoop = new Set(answer.steps.map((s) => s[0])).size === answer.steps.length;
-  const left = answer.n - (v?.n_steps ?? 0);
-  return v?.n_steps && isOneLoop && left > 0 && left <= answer.n / 2 ? Math.min(left, answer.steps.length - 1) : 0;
+export function stepsOf(app: App, which: { from?: number; to?: number; number?: number } = {}): Promise<Steps> {
+  return app.source.ask<Steps>("steps", { ...which, f: app.report || undefined });
 }
 
-export function stepsOf(app: App): Promise<Steps> {
-  return app.source.ask<Steps>("steps", { f: app.report || undefined });
-}
-
-const nWarmOf = async (app: App, answer: Steps): Promise<number> => warmUp(answer, answer.has_causes ? await verdictOf(app).catch(() => null) : null);
-
-/** The step of median length; warm-up is left out. */
-export async function medianOf(app: App, answer: Steps): Promise<number[] | null> {
-  const steady = answer.steps.slice(await nWarmOf(app, answer));
-  return [...steady].sort((a, b) => lengthOf(a) - lengthOf(b))[Math.floor(steady.length / 2)] ?? null;
-}
-
-function numbers(answer: Steps, steady: number[][]): string {
-  const sorted = steady.map(lengthOf).sort((a, b) => a - b);
-  const left = answer.steps.length - steady.length;
-  const mean = sorted.reduce((a, b) => a + b, 0) / sorted.length;
+function numbers(answer: Steps): string {
+  const { n_warm_up: left, steady } = answer;
   return [`${format.count(answer.n)} ${answer.n === 1 ? "step" : "steps"}${left ? `, the first${left > 1 ? ` ${left}` : ""} left out as warm-up` : ""}`,
-    `mean ${format.duration(mean)}`, `median ${format.duration(sorted[Math.floor(sorted.length / 2)])}`,
-    `fastest ${format.duration(sorted[0])}`, `slowest ${format.duration(sorted[sorted.length - 1])}`,
+    ...(steady ? [`mean ${format.duration(steady.mean_ns)}`, `median ${format.duration(steady.median_ns)}`,
+      `fastest ${format.duration(steady.min_ns)}`, `slowest ${format.duration(steady.max_ns)}`] : []),
+    ...(answer.n > answer.steps.length ? [`only the first ${format.count(answer.steps.length)} are drawn`] : []),
     ...(answer.found ? [answer.found] : [])].join(" · ");
 }
 
@@ -84,20 +70,19 @@ export const steps: Panel = {
         return emptyState("No steps were recorded",
           "Name them: lull_step(i) in C, torch.profiler's ProfilerStep, or an NVTX range around each iteration of the loop.");
       }
-      const nWarm = await nWarmOf(app, answer);
-      const steady = answer.steps.slice(nWarm);
+      const nWarm = answer.n_warm_up;
+      const steady = answer.steps.length > nWarm ? answer.steps.slice(nWarm) : answer.steps;
       // Warm-up can take a thousand times as long: then its bar is cut, and the others can still be read.
       const longest = Math.max(...steady.map(lengthOf));
       // Time that no cause claims: copies and collectives that run alone have causes of their own.
       const busyName = answer.has_causes ? "computing" : "device busy";
       const v = answer.has_causes ? await verdictOf(app).catch(() => null) : null;
       const causes = (family: number): string => (v?.findings ?? []).filter((f) => f.family === family).map((f) => `${f.id}: ${f.title}`).join("\n");
-      const sums = new Array<number>(9).fill(0);
-      for (const s of steady) for (let c = 0; c < 9; c++) sums[c] += s[4 + c];
-      const all = steady.reduce((sum, s) => sum + lengthOf(s), 0);
+      const sums = answer.steady?.parts_ns ?? [];
+      const all = answer.steady?.sum_ns ?? 1;
       return h("div", { class: "panel steps" },
         h("div", { class: "panel-bar" },
-          h("span", null, numbers(answer, steady)),
+          h("span", null, numbers(answer)),
           h("div", { class: "legend" }, h("span", null, h("i", { class: "swatch", style: { background: T.busy } }), `${busyName} ${format.percent(sums[0] / all)}`),
             IDLE_FAMILIES.map((name, c) => (sums[c + 1] / all >= 0.0005 ? h("span", { title: causes(c) }, h("i", { class: "swatch", style: { background: T.idle[c] } }), `${c === 7 && !answer.has_causes ? "idle" : name} ${format.percent(sums[c + 1] / all)}`) : null)),
             nWarm ? h("span", null, h("i", { class: "swatch warm-up" }), "warm-up") : null)),

@@ -1,0 +1,52 @@
+// The page says what the commands say: numbers of steps, of memory, of predictions, on recordings of real programs.
+
+import { execFileSync } from "node:child_process";
+import { answer, browser, check, comes, exportHtml, lull, main, open, settle, sharedView, state } from "./support.mjs";
+
+const corpus = "test/corpus/data";
+
+/** A page of the server, and of the file. */
+async function both(path, body) {
+  const { url } = await sharedView(path);
+  for (const at of [url, exportHtml(path)]) {
+    const page = await open(await browser(), at);
+    await body(page, at.slice(0, 4));
+    check(page.complaints.length === 0, `${at.slice(0, 4)}: nothing in the console`, page.complaints);
+    await page.context().close();
+  }
+}
+
+/** Open a tab and give its text. */
+async function tab(page, id) {
+  await page.click(`[data-tab="${id}"]`);
+  await settle(page);
+  return comes(() => page.innerText(".drawer-body"), (t) => t && !/^…$/m.test(t), `${id} is drawn`);
+}
+
+const json = (...args) => JSON.parse(execFileSync(lull, [...args, "-f", "json"], { encoding: "utf8" }));
+
+/** Of thousands of steps the first ones are drawn, and the numbers are of all of them. */
+async function manySteps() {
+  const path = `${corpus}/slab_heat.lull`;
+  const { steps } = json("why", path);
+  const { steady, median } = await answer(await sharedView(path), "steps");
+  check(steady.n === steps.steady && Math.abs(steady.mean_ns / steps.mean_ns - 1) < 0.002, "steps and mean of lull why", [steady, steps.mean_ns]);
+  check(steady.parts_ns.reduce((a, b) => a + b, 0) === steady.sum_ns, "their parts add up", steady);
+  await both(path, async (page, where) => {
+    const text = (await tab(page, "steps")).replace(/\s/g, " ");
+    check(/7 928 steps, the first left out as warm-up · mean 39\.9 µs · median 39\.6 µs · fastest 32\.2 µs · slowest 128 µs/.test(text), `${where}: numbers of all steps`, text.slice(0, 200));
+    check(/only the first 2 000 are drawn/.test(text) && (await page.locator(".step-bar").count()) === 2000, `${where}: it says what is drawn`, text.slice(0, 250));
+  });
+  // A step that is not drawn is compared with the median one, too.
+  const page = await open(await browser(), (await sharedView(path)).url);
+  const { steps: [late] } = await answer(await sharedView(path), "steps", { number: 6000 });
+  await page.evaluate(async ([, from, to]) => {
+    const { app } = window.lull;
+    await app.selectAt(app.meta.rows.find((r) => r.key === "rounds" || r.kind === "step").lane, (from + to) / 2);
+  }, late);
+  await comes(() => page.innerText(".drawer-body"), (t) => new RegExp(`against the median step[\\s\\S]*step ${median[0]}`, "i").test(t), "a late step against the median one");
+}
+
+await main({
+  thousands_of_steps: manySteps,
+});
