@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "model/device.h"
+#include "model/runsort.h"
 #include "base/str.h"
 
 #define MAX_POINTS    32768u
@@ -146,6 +147,44 @@ static struct lull_curve *curve_of(struct curves *c, const struct which *which)
 	return curve;
 }
 
+/*
+ * What a thread says of something that others change, too. A table is sorted thread by thread, so
+ * these are sorted before they become points of a curve.
+ */
+struct sample {
+	u64 at_ns;
+	u64 curve; /* index */
+	f64 value;
+};
+
+static void add_sample(struct curves *c, struct lull_vec *samples, const struct which *which,
+		       u64 at_ns, f64 value)
+{
+	const struct lull_curve *curve = curve_of(c, which), *all = c->t->curves.at;
+	struct sample sample = { at_ns, (u64)(curve - all), value };
+
+	lull_vec_add(samples, &sample, 1);
+}
+
+/* Add them to their curves: values, or changes of a sum. */
+static void add_sorted(struct curves *c, struct lull_vec *samples, bool are_changes)
+{
+	const struct sample *s = samples->at;
+
+	lull_runsort(samples->at, samples->n, sizeof(*s));
+	for (size_t i = 0; i < samples->n; i++) {
+		struct lull_curve *curve = lull_vec_get(&c->t->curves, s[i].curve);
+		const struct lull_point *points = curve->points.at;
+		f64 value = s[i].value;
+
+		if (are_changes && curve->points.n)
+			value += points[curve->points.n - 1].last;
+		/* Less than nothing: it was allocated before the recording began. */
+		lull_curve_add(curve, s[i].at_ns, value < 0 ? 0 : value);
+	}
+	lull_vec_release(samples);
+}
+
 static void add_usage(struct curves *c)
 {
 	struct lull_cursor cursor;
@@ -212,31 +251,25 @@ static void add_device_memory(struct curves *c)
 {
 	struct lull_cursor cursor;
 	struct lull_cuda_memory_cols cols;
-	size_t n, n_devices;
-	u32 *rows = lull_device_rows(c->t->reader);
-	f64 *held;
+	struct lull_vec changes;
+	size_t n;
 
-	lull_reader_dim(c->t->reader, LULL_TABLE_device, &n_devices);
-	held = lull_alloc(n_devices + 1, sizeof(*held));
+	lull_vec_init(&changes, sizeof(struct sample));
 	lull_cursor_init(&cursor, c->t->reader, LULL_TABLE_cuda_memory, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			struct which which = { LULL_NO_ROW, 3, "memory", "Device memory", "B" };
-			f64 *sum = &held[rows[cols.device[i]]]; /* of all processes */
+			f64 size_bytes = (f64)cols.size_bytes[i];
 
 			if (cols.memory_kind[i] != MEMORY_DEVICE || !cols.device[i])
 				continue;
-			*sum += cols.operation[i] == 2 ? -(f64)cols.size_bytes[i]
-						       : (f64)cols.size_bytes[i];
-			if (*sum < 0) /* allocated before the recording began */
-				*sum = 0;
 			which.parent = lull_tl_rows_device(c->rows, cols.device[i]);
-			lull_curve_add(curve_of(c, &which), cols.start_ns[i], *sum);
+			add_sample(c, &changes, &which, cols.start_ns[i],
+				   cols.operation[i] == 2 ? -size_bytes : size_bytes);
 		}
 	}
 	lull_cursor_release(&cursor);
-	free(held);
-	free(rows);
+	add_sorted(c, &changes, true);
 }
 
 /* The device row of the process of a lane with this number, 0 if there is none; whose it is. */
@@ -260,16 +293,24 @@ static u32 device_by_id(struct curves *c, u32 lane, u32 device_id, u32 *owner)
 	return any;
 }
 
+/* One of the two curves of a process' allocator on a device. */
+struct held {
+	struct which which;
+	u32 process;
+	u64 at_ns, size_bytes;
+};
+
 /*
  * Each process has an allocator: on a device of several, all but the first have curves of their
  * own.
  */
-static void add_held(struct curves *c, struct which which, u32 process, u64 at_ns, u64 size_bytes)
+static void add_held(struct curves *c, struct lull_vec *samples, struct held held)
 {
 	struct lull_str key = LULL_STR_INIT, title = LULL_STR_INIT;
+	struct which which = held.which;
 	size_t n;
 	const struct lull_process_row *all = lull_reader_dim(c->t->reader, LULL_TABLE_process, &n);
-	u32 device = lull_timeline_row(c->t, which.parent)->id;
+	u32 process = held.process, device = lull_timeline_row(c->t, which.parent)->id;
 
 	if (process && process <= n && process != lull_device_process(c->t->reader, device)) {
 		lull_str_addf(&key, "p%u/%s", process, which.key);
@@ -278,7 +319,7 @@ static void add_held(struct curves *c, struct which which, u32 process, u64 at_n
 		which.key = lull_str_text(&key);
 		which.title = lull_str_text(&title);
 	}
-	lull_curve_add(curve_of(c, &which), at_ns, (f64)size_bytes);
+	add_sample(c, samples, &which, held.at_ns, (f64)held.size_bytes);
 	lull_str_release(&key);
 	lull_str_release(&title);
 }
@@ -288,24 +329,34 @@ static void add_allocator(struct curves *c)
 {
 	struct lull_cursor cursor;
 	struct lull_alloc_cols cols;
+	struct lull_vec samples;
 	size_t n;
 
+	lull_vec_init(&samples, sizeof(struct sample));
 	lull_cursor_init(&cursor, c->t->reader, LULL_TABLE_alloc, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			u32 process,
 				device = device_by_id(c, cols.lane[i], cols.device_id[i], &process);
-			struct which used = { LULL_NO_ROW, 4, "allocated", "Memory in use", "B" };
-			struct which held = { LULL_NO_ROW, 5, "reserved", "Memory reserved", "B" };
+			struct held used = { { LULL_NO_ROW, 4, "allocated", "Memory in use", "B" },
+					     process,
+					     cols.start_ns[i],
+					     cols.allocated_bytes[i] };
+			struct held held = { { LULL_NO_ROW, 5, "reserved", "Memory reserved", "B" },
+					     process,
+					     cols.start_ns[i],
+					     cols.reserved_bytes[i] };
 
 			if (cols.device_kind[i] != 1 || !device)
 				continue;
-			used.parent = held.parent = lull_tl_rows_device(c->rows, device);
-			add_held(c, used, process, cols.start_ns[i], cols.allocated_bytes[i]);
-			add_held(c, held, process, cols.start_ns[i], cols.reserved_bytes[i]);
+			used.which.parent = lull_tl_rows_device(c->rows, device);
+			held.which.parent = used.which.parent;
+			add_held(c, &samples, used);
+			add_held(c, &samples, held);
 		}
 	}
 	lull_cursor_release(&cursor);
+	add_sorted(c, &samples, false);
 }
 
 void lull_curves_build(struct lull_timeline *t, struct lull_tl_rows *rows)

@@ -17,7 +17,7 @@
 #include "trace/crc.h"
 
 #define MAGIC	      "LULLVIEW"
-#define VERSION	      5u
+#define VERSION	      6u
 #define HEAD_BYTES    48u
 #define ZSTD_LEVEL    3
 #define MAX_BYTES     (2ull << 30) /* of a payload; 100 million events take 60 MB */

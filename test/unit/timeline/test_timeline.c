@@ -301,6 +301,37 @@ static void curves_have_true_scales(void **state)
 	close_trace(&o);
 }
 
+/* Tables are sorted thread by thread: what two threads allocate is one curve by time. */
+static void memory_of_two_threads_is_one_curve(void **state)
+{
+	struct opened o = open_text(
+		*state,
+		"process pid=10 name=a\ndevice process=1 device_id=0 uuid=aa\n"
+		"lane kind=1 process=1 tid=10 name=main\nlane kind=1 process=1 tid=11 "
+		"name=backward\n"
+		"alloc start=1us lane=1 device_kind=1 allocated_bytes=10 reserved_bytes=50\n"
+		"alloc start=5us lane=1 device_kind=1 allocated_bytes=20 reserved_bytes=50\n"
+		"alloc start=2us lane=2 device_kind=1 allocated_bytes=40 reserved_bytes=50\n"
+		"alloc start=3us lane=2 device_kind=1 allocated_bytes=30 reserved_bytes=50\n"
+		"cuda_memory start=1us device=1 memory_kind=3 operation=1 size_bytes=7\n"
+		"cuda_memory start=4us device=1 memory_kind=3 operation=2 size_bytes=8\n"
+		"cuda_memory start=2us device=1 memory_kind=3 operation=1 size_bytes=5\n");
+	const struct lull_curve *used = curve(o.t, "gpu0/allocated");
+	const struct lull_point *p = used->points.at;
+
+	assert_int_equal(used->points.n, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(p[i].at_ns, ((u64[]){ 1000, 2000, 3000, 5000 })[i]);
+		assert_true(p[i].last == ((f64[]){ 10, 40, 30, 20 })[i]);
+	}
+	used = curve(o.t, "gpu0/memory");
+	p = used->points.at;
+	assert_int_equal(used->points.n, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_true(p[i].last == ((f64[]){ 7, 12, 4 })[i]);
+	close_trace(&o);
+}
+
 static void names_say_what_kernels_do(void **state)
 {
 	(void)state;
@@ -326,6 +357,7 @@ int main(void)
 		cmocka_unit_test(what_is_decoded_ahead_changes_nothing),
 		cmocka_unit_test(rounds_are_put_on_their_row),
 		cmocka_unit_test(curves_have_true_scales),
+		cmocka_unit_test(memory_of_two_threads_is_one_curve),
 		cmocka_unit_test(names_say_what_kernels_do),
 	};
 
