@@ -47,6 +47,45 @@ async function manySteps() {
   await comes(() => page.innerText(".drawer-body"), (t) => new RegExp(`against the median step[\\s\\S]*step ${median[0]}`, "i").test(t), "a late step against the median one");
 }
 
+/** A file that was cut out of a recording does not begin at 0: what the page offers for commands is the file's time. */
+async function cutOut() {
+  const path = `${corpus}/gpt_char_train.lull`;
+  const [gap] = json("query", path, "SELECT start, dur FROM idle ORDER BY dur DESC LIMIT 1");
+  await both(path, async (page, where) => {
+    await page.evaluate(async ({ start, dur }) => {
+      const { app } = window.lull;
+      const row = app.meta.rows.find((r) => r.kind === "idle");
+      await app.selectAt(row.lane, start - app.meta.origin + dur / 2);
+    }, gap);
+    const title = await page.getAttribute('.drawer-body .pairs [title*="In the file"]', "title");
+    check(title.includes(` ${gap.start} ns`), `${where}: the time in the file`, [title, gap]);
+    const option = /--filter-time=\S+/.exec(await page.getAttribute('button:has-text("Copy time")', "title"))[0];
+    check(option === `--filter-time=${gap.start}/${gap.start + gap.dur}`, `${where}: what is copied`, option);
+  });
+  const page = await open(await browser(), (await sharedView(path)).url);
+  await page.evaluate(() => { const { app } = window.lull; const { from, to } = app.first(); app.select({ type: "range", lane: -1, row: "", start: from, end: to }); });
+  await settle(page);
+  const option = await comes(() => page.getAttribute('button:has-text("Copy time")', "title"), Boolean, "a range can be copied");
+  check(json("stats", "-q", "-r", "cuda_gpu_kern_sum", /--filter-time=\S+/.exec(option)[0], path).length > 0, "and gives rows", option);
+  check(/the page counts from the first event, \d+ in the file/.test(await tab(page, "query")), "Query says how its times differ");
+}
+
+/** The peak of memory is at the same moment in the chart, in the curve and in `lull stats`, counted from the first event. */
+async function memoryPeak() {
+  const path = "test/data/torch/ops.lull";
+  const [peak] = json("stats", "-q", "-r", "memory", path);
+  const { from } = await answer(await sharedView(path), "meta");
+  const at = ((peak["Peak At (ns)"] - from) / 1e9).toFixed(6);
+  check(at === "0.000808", "what the test is about", at);
+  await both(path, async (page, where) => {
+    const text = (await tab(page, "memory")).replace(/\u2009/g, "");
+    check(text.includes(`${at}`) && /in use 76\.1 MiB/.test(text), `${where}: the chart begins at its peak`, text.slice(0, 300));
+    check(/Memory in use\s+peak\s+76\.1 MiB\s+at\s+0\.0008 s\s+at the end\s+69\.0 MiB/.test(text), `${where}: the curve has the same`, text.slice(-600));
+  });
+}
+
 await main({
+  a_file_that_was_cut_out: cutOut,
+  the_peak_of_memory: memoryPeak,
   thousands_of_steps: manySteps,
 });

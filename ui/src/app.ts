@@ -119,6 +119,11 @@ export class App {
     this.changed("data");
   }
 
+  /** A moment in ns as the commands and SQL say it; the page counts from the first event. */
+  inFile(t: number): number {
+    return Math.max(0, Math.round(t + (this.meta.origin ?? 0)));
+  }
+
   isGroup(ix: number): boolean {
     return (this.children[ix]?.length ?? 0) > 0;
   }

@@ -58,7 +58,7 @@ function helpBox(all: Command[], close: () => void): HTMLElement {
 class Page {
   private readonly status = h("span");
   private readonly timeline: Timeline;
-  private readonly time = h("span", { class: "mono" });
+  private readonly time = h("span", { class: "mono", title: "Since the first event" });
   private readonly live = h("div", { class: "live", "aria-live": "polite" });
   private help: HTMLElement | null = null;
   private hashTimer = 0;

@@ -84,7 +84,7 @@ function chart(ctx: Context, pool: Pool, readout: HTMLElement): HTMLElement {
     return Math.max(0, Math.min(1, (e.clientX - box.left) / Math.max(1, box.width)));
   };
   const tell = (p: number[]): void => {
-    readout.textContent = `${format.moment(p[0], length / WIDTH)} · in use ${format.bytes(p[1])}`
+    readout.textContent = `${format.moment(p[0] - ctx.app.meta.from, length / WIDTH)} · in use ${format.bytes(p[1])}`
       + (p[2] ? ` · reserved ${format.bytes(p[2])}, ${format.percent(Math.max(0, 1 - p[1] / p[2]))} unused` : "");
   };
   svg.addEventListener("mousemove", (e) => tell(pointAt(pool, share(e as MouseEvent))));

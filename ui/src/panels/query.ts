@@ -57,7 +57,7 @@ export const query: Panel = {
       return emptyState("An exported file cannot run SQL", "lull view and lull query run SQL over the report itself.");
     }
     const text = h("textarea", { spellcheck: "false", rows: 3, "aria-label": "SQL" }, last);
-    const result = h("div", { class: "panel-body" }, h("div", { class: "small query-hint" }, "Rows appear here. The buttons run an example each, and “Tables” lists all tables. Times are in ns; nothing can be changed, and a query ends after 5 s."));
+    const result = h("div", { class: "panel-body" }, h("div", { class: "small query-hint" }, `Rows appear here. The buttons run an example each, and “Tables” lists all tables. Times are in ns${app.inFile(app.meta.from) ? `; the page counts from the first event, ${app.inFile(app.meta.from)} in the file` : ""}; nothing can be changed, and a query ends after 5 s.`));
     const run = async (): Promise<void> => {
       last = text.value;
       result.replaceChildren(h("div", { class: "loading" }, "…"));

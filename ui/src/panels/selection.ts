@@ -67,6 +67,17 @@ function framesOf(s: Selected): Frame[] {
   return Array.isArray(stack) ? stack : [];
 }
 
+/** A moment on this page; the time that commands have for it when the pointer is there. */
+function momentView(app: App, t: number): HTMLElement {
+  return h("span", { title: `In the file, as lull stats and Query count: ${app.inFile(t)} ns` }, format.moment(t - app.meta.from, 10));
+}
+
+/** Commands count from another moment than the page. */
+function copyTimes(app: App, s: Selected): HTMLElement {
+  const text = `--filter-time=${app.inFile(s.start)}/${app.inFile(s.end)}`;
+  return h("button", { title: `For lull stats and lull export: ${text}`, onclick: () => void navigator.clipboard?.writeText(text).catch(() => undefined) }, "Copy time");
+}
+
 function pairs(rows: [string, string | Node][]): HTMLElement {
   return h("div", { class: "pairs" }, rows.flatMap(([k, v]) => [h("span", null, k), h("span", { class: "mono" }, v)]));
 }
@@ -155,7 +166,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const title = isBusy ? `${owner.split(" ").slice(0, 2).join(" ")} works for ${format.duration(length)}` : isIdle ? `${owner.split(" ").slice(0, 2).join(" ")} idle ${format.duration(length)}` : s.type === "gap" ? `Nothing for ${format.duration(length)}` : format.shortOf(s.name ?? "") ?? format.clean(s.name ?? "", 4000);
   const facts: [string, string | Node][] = [];
   if (!isGap) facts.push(["duration", format.duration(length)]);
-  facts.push(["from", format.moment(s.start - app.meta.from, 10)], ["to", format.moment(s.end - app.meta.from, 10)]);
+  facts.push(["from", momentView(app, s.start)], ["to", momentView(app, s.end)]);
   const step = s.type === "event" ? await stepOf(ctx, s) : "";
   if (step) facts.push(["in", step]);
   if (row?.kind === "kernel" && s.type === "event") facts.push(...(await amongItsKind(ctx, s)));
@@ -172,6 +183,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
     isGap ? h("button", { class: "primary", onclick: () => void nextGap(app, timeline, 1) }, "Next gap like this ", h("kbd", null, "N"))
       : h("button", { class: "primary", title: "The next one of this name", onclick: () => void neighbour(app, timeline, 1, true) }, "Next ", h("kbd", null, "]")),
     h("button", { onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
+    copyTimes(app, s),
     s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null,
     row && s.lane >= 0 && !isGap ? h("button", { title: "All events of this row", onclick: () => listEvents(ctx, row.key) }, "List row") : null);
   if (isIdle) {
@@ -192,15 +204,16 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
 
 async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app } = ctx;
-  const facts: [string, string][] = [
+  const facts: [string, string | Node][] = [
     ["length", format.duration(s.end - s.start)],
-    ["from", format.moment(s.start - app.meta.from, 10)],
-    ["to", format.moment(s.end - app.meta.from, 10)],
+    ["from", momentView(app, s.start)],
+    ["to", momentView(app, s.end)],
   ];
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", null, `Measured ${format.duration(s.end - s.start)}`), pairs(facts),
       h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
         h("button", { onclick: () => app.openTab("flame") }, "Flame graph"),
+        copyTimes(app, s),
         h("button", { onclick: () => { app.setRange(null); app.select(null); } }, "Clear ", h("kbd", null, "Esc")))),
     await areaView(ctx, { from: s.start, to: s.end }),
     await receiptView(ctx, { from: s.start, to: s.end }));
