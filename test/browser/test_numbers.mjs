@@ -84,7 +84,26 @@ async function memoryPeak() {
   });
 }
 
+/** G goes to steps that nobody marked, too, and says why it cannot go somewhere. */
+async function goTo() {
+  for (const [name, number] of [["slab_heat", 6000], ["frame_gain", 3], ["tile_histograms", 3]]) {
+    const page = await open(await browser(), (await sharedView(`${corpus}/${name}.lull`)).url);
+    const type = async (text) => { await page.locator("canvas.rows").focus(); await page.keyboard.press("g"); await page.keyboard.type(text); await page.keyboard.press("Enter"); };
+    await type(`step ${number}`);
+    await comes(() => state(page), (s) => s.selection?.name === `step ${number}` && s.view.from < s.selection.start && s.view.to > s.selection.end, `${name}: G goes to step ${number}`);
+    check((await page.locator(".goto").count()) === 0, `${name}: the box closes`);
+    for (const [text, why] of [["step 999999", /There is no step 999999/], ["next week", /Write a time/], ["5000 s", /The recording ends at/]]) {
+      await type(text);
+      await comes(() => page.innerText(".goto"), (t) => why.test(t), `${name}: ${text} says why not`);
+      await page.keyboard.press("Escape");
+    }
+    check(page.complaints.length === 0, `${name}: G: nothing in the console`, page.complaints);
+    await page.context().close();
+  }
+}
+
 await main({
+  going_to_a_step: goTo,
   a_file_that_was_cut_out: cutOut,
   the_peak_of_memory: memoryPeak,
   thousands_of_steps: manySteps,

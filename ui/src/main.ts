@@ -5,6 +5,7 @@ import { askDevices } from "./devices";
 import { h } from "./dom";
 import { Drawer, tabsOf } from "./drawer";
 import * as format from "./format";
+import { goToText } from "./go";
 import { Header } from "./header";
 import { Input } from "./input";
 import { type Command, commands, listen } from "./keys";
@@ -150,27 +151,23 @@ class Page {
 
   /** "1.5s", "200 ms", or "step 12". */
   private goTo(): void {
-    const { app } = this;
-    const box = h("input", { class: "goto", placeholder: "time such as 1.5 s, or step 12", "aria-label": "Go to" });
+    const input = h("input", { placeholder: "time such as 1.5 s, or step 12", "aria-label": "Go to" });
+    const message = h("div", { role: "alert" });
+    const box = h("div", { class: "goto" }, input, message);
     // Removing it takes its focus away, which would remove it once more.
-    const done = (): void => { box.removeEventListener("blur", done); box.remove(); };
-    box.addEventListener("blur", done);
-    box.addEventListener("keydown", (e) => {
+    const done = (): void => { input.removeEventListener("blur", done); box.remove(); };
+    input.addEventListener("blur", done);
+    input.addEventListener("keydown", (e) => {
       e.stopPropagation();
       if (e.key === "Escape") done();
       if (e.key !== "Enter") return;
-      const step = /^step\s*(\d+)$/i.exec(box.value.trim());
-      const time = /^([\d.]+)\s*(ns|us|µs|ms|s|)$/.exec(box.value.trim());
-      if (step) void app.search(`step ${step[1]}`, true).then(() => app.goToHit(1)).then(() => app.selection && app.frame({ from: app.selection.start, to: app.selection.end }));
-      if (time) {
-        const t = app.meta.from + Number(time[1]) * ({ ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9, "": 1e9 }[time[2]] ?? 1e9);
-        const half = (app.view.to - app.view.from) / 2;
-        app.show({ from: t - half, to: t + half });
-      }
-      done();
+      void goToText(this.app, input.value.trim()).then((why) => {
+        message.textContent = why;
+        if (!why) done();
+      });
     });
     this.root.append(box);
-    box.focus();
+    input.focus();
   }
 
   private async share(): Promise<void> {
