@@ -391,6 +391,16 @@ struct lull_number lull_why_range(const struct lull_prediction *p)
 	return out;
 }
 
+/* A gain below it is said as 1.0 x. */
+#define WORTH_SAYING 1.05
+
+f64 lull_why_at_least(const struct lull_why *why, const struct lull_finding *f)
+{
+	f64 ratio = f->prediction.is_known ? why->replay.free_ns / f->prediction.high_ns : 0;
+
+	return lull_causes[f->cause]->moves && ratio >= WORTH_SAYING ? ratio : 0;
+}
+
 const struct lull_finding *lull_why_first(const struct lull_why *why)
 {
 	return why->first < 0 ? NULL : lull_vec_get(&why->findings, (size_t)why->first);

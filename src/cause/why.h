@@ -162,6 +162,12 @@ const char *lull_why_because(const struct lull_why *why, const struct lull_findi
 /* "9.38 and 10.57": both ends in the unit of the time between them, which is said before. */
 struct lull_number lull_why_range(const struct lull_prediction *p);
 
+/*
+ * Where the work goes on elsewhere, the prediction is what comes if it holds nothing up there: how
+ * many times as fast the step is at least, 0 where that is not worth saying.
+ */
+f64 lull_why_at_least(const struct lull_why *why, const struct lull_finding *f);
+
 /* The first finding, or NULL. */
 const struct lull_finding *lull_why_first(const struct lull_why *why);
 

@@ -13,8 +13,6 @@
 
 /* Causes after the first that are named: more is a list, not an answer. */
 #define MAX_THEN 3
-/* A gain below it is said as 1.0 x. */
-#define WORTH_SAYING 1.05
 /* Recording costs this part of the step or more: said. */
 #define OVERHEAD_SAID 0.05
 /* Less of the step is left out. */
@@ -126,16 +124,12 @@ static void headline(const struct printer *p, const struct lull_why *why,
 	lull_str_release(&text);
 }
 
-/*
- * Where the work goes on elsewhere, the number is what comes if it holds nothing up there: what it
- * brings at least is said, too.
- */
 static struct lull_number at_least(const struct lull_why *why, const struct lull_finding *f)
 {
 	struct lull_number out = { "" };
-	f64 ratio = why->replay.free_ns / f->prediction.high_ns;
+	f64 ratio = lull_why_at_least(why, f);
 
-	if (lull_causes[f->cause]->moves && ratio >= WORTH_SAYING)
+	if (ratio > 0)
 		snprintf(out.text, sizeof(out.text), ", at least %.1f x", ratio);
 	return out;
 }

@@ -82,6 +82,19 @@ static void put_function(struct lull_json *j, const struct lull_location *at)
 	pair_text(j, "function", at->function ? at->function : *text ? text : NULL);
 }
 
+/* What `lull why` says beside a prediction. */
+static void put_conditions(struct lull_json *j, const struct lull_why *why,
+			   const struct lull_finding *f)
+{
+	f64 least = lull_why_at_least(why, f);
+
+	pair_text(j, "assumes", f->advice.assumes);
+	lull_page_pair_bool(j, "is_ceiling",
+			    lull_causes[f->cause]->is_ceiling && !lull_causes[f->cause]->moves);
+	if (least > 0)
+		pair_f64(j, "at_least", least);
+}
+
 static void put_findings(struct lull_json *j, const struct lull_page_report *report)
 {
 	const struct lull_finding *f = report->why->findings.at;
@@ -101,6 +114,7 @@ static void put_findings(struct lull_json *j, const struct lull_page_report *rep
 		pair_f64(j, "gain_ns", f[i].gain_ns);
 		pair_f64(j, "confidence", f[i].confidence);
 		put_prediction(j, &f[i].prediction);
+		put_conditions(j, report->why, &f[i]);
 		pair_text(j, "file", f[i].at.file);
 		pair_u64(j, "line", f[i].at.line);
 		put_function(j, &f[i].at);

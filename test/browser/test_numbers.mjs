@@ -102,7 +102,24 @@ async function goTo() {
   }
 }
 
+/** A prediction comes with its conditions, as lull why says them; only what is a ceiling is said to be one. */
+async function conditions() {
+  for (const [path, isBest] of [["test/data/unseen/graphs_partly.lull", true], [`${corpus}/slab_heat.lull`, false]]) {
+    const said = execFileSync(lull, ["why", path], { encoding: "utf8" }).replace(/\s+/g, " ");
+    const v = await answer(await sharedView(path), "verdict");
+    const first = v.findings[v.first];
+    check(/\) at best\. /.test(said) === isBest && first.is_ceiling === isBest, `${path}: what the test is about`, said);
+    await both(path, async (page, where) => {
+      const text = (await page.innerText(".first-cause")).replace(/\s+/g, " ");
+      check(text.includes("at best") === isBest, `${where}: at best is said of a ceiling`, text);
+      check(!first.assumes || (said.includes(`It assumes that ${first.assumes}.`) && text.includes(`It assumes that ${first.assumes}.`)), `${where}: what it assumes`, text);
+      check((await page.innerText(".gain")) === `fix first cause: ${first.prediction.ratio.toFixed(2)}×${isBest ? " at best" : ""}`, `${where}: the line on top`, await page.innerText(".gain"));
+    });
+  }
+}
+
 await main({
+  conditions_of_a_prediction: conditions,
   going_to_a_step: goTo,
   a_file_that_was_cut_out: cutOut,
   the_peak_of_memory: memoryPeak,

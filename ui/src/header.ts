@@ -122,10 +122,10 @@ function legendOf(v: Verdict): { name: string; title: string; share: number; fam
 function gain(v: Verdict): string {
   const other = elsewhere(v);
   const first = v.findings[v.first];
-  const ratio = (f: Finding): string => `${f.prediction!.ratio.toFixed(2)}×`;
+  const ratio = (f: Finding): string => `${f.prediction!.ratio.toFixed(2)}×${f.is_ceiling ? " at best" : ""}`;
   const worth = [...new Set(other ? [other.first, other.most] : [first])].filter((f) => f?.prediction && f.prediction.ratio > 1.005);
   if (!worth.length) return "";
-  return other ? `up to ${worth.map((f) => `${ratio(f)} by ${f.id}`).join(", ")}` : `fix first cause: up to ${ratio(first)}`;
+  return other ? `fix: ${worth.map((f) => `${ratio(f)} by ${f.id}`).join(", ")}` : `fix first cause: ${ratio(first)}`;
 }
 
 /** As many as the row of steps shows. */

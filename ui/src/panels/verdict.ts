@@ -27,6 +27,9 @@ export interface Finding {
   gain_ns: number;
   confidence: number;
   prediction: Prediction | null;
+  assumes?: string; // what the prediction holds under
+  is_ceiling?: boolean; // it is the best that can come of it
+  at_least?: number; // times as fast, where the work goes on elsewhere
   file?: string;
   line?: number;
   function?: string;
@@ -200,7 +203,7 @@ function order(v: Verdict): Finding[] {
 /** What fixing either would bring. */
 function predictions(v: Verdict, named: Finding[]): string {
   const then = [...new Set(named)].filter((f) => f.prediction)
-    .map((f) => `${format.duration(f.prediction!.step_ns)} without ${f.id} (${f.prediction!.ratio.toFixed(2)} × as fast)`);
+    .map((f) => `${format.duration(f.prediction!.step_ns)} without ${f.id} (${f.prediction!.ratio.toFixed(2)} × as fast)${f.is_ceiling ? " at best" : ""}`);
   return then.length ? `A step of ${format.duration(v.step_ns)} would take ${then.join(", ")}.` : "";
 }
 
@@ -239,12 +242,14 @@ export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   // Both without the cost of recording, or nothing changed would already be faster.
   const now = v.free_ns || v.step_ns;
   const recording = now < v.step_ns * 0.995 ? `; recording made the step ${format.duration(v.step_ns)}` : "";
+  const assumes = f.assumes ? ` It assumes that ${format.prose(f.assumes)}.` : "";
   const say = (p: Prediction, left: number): void => {
+    const least = f.at_least && left === 0 ? `, at least ${f.at_least.toFixed(2)} ×,` : "";
     text.textContent = `${format.duration(f.cost_ns)} → ${format.duration(f.cost_ns * left)}`;
     then.replaceChildren(
       h("span", null, "now"), h("div", { class: "bar-box" }, sharesBar(1 - v.waiting_share, v.families)), h("b", null, format.duration(now)),
       h("span", null, "then"), h("div", { class: "bar-box" }, h("div", { class: "shares", style: { width: `${Math.min(100, (100 * p.step_ns) / now)}%` } }, h("i", { style: { width: "100%", background: T.busy } }))), h("b", null, format.duration(p.step_ns)),
-      h("div", { class: "small full" }, `${p.ratio.toFixed(2)} × as fast by replay of the recorded steps, between ${format.duration(p.low_ns)} and ${format.duration(p.high_ns)}${recording}`));
+      h("div", { class: "small full" }, `${p.ratio.toFixed(2)} × as fast${least} by replay of the recorded steps, between ${format.duration(p.low_ns)} and ${format.duration(p.high_ns)}${f.is_ceiling ? " at best" : ""}${recording}.${assumes}`));
   };
   say(f.prediction!, 0);
   const input = h("input", {
