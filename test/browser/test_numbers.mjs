@@ -118,7 +118,28 @@ async function conditions() {
   }
 }
 
+/** Where all gaps are so short that they are drawn together, N finds the longest of them, and then the next. */
+async function shortGaps() {
+  const path = `${corpus}/slab_heat.lull`;
+  const server = await sharedView(path);
+  const page = await open(await browser(), server.url);
+  const { lane } = await page.evaluate(() => window.lull.app.meta.rows.find((r) => r.kind === "idle"));
+  const [longest] = json("query", path, "SELECT start, dur FROM idle ORDER BY dur DESC LIMIT 1");
+  const { origin } = await answer(server, "meta");
+  const { n, gaps } = await answer(server, "gaps", { lane, n: 3 });
+  check(n > 20000 && gaps.length === 3 && gaps[0][0] + origin === longest.start && gaps[0][1] - gaps[0][0] === longest.dur, "the longest of all", [gaps, longest]);
+  check(gaps[1][1] - gaps[1][0] <= longest.dur && gaps[2][1] - gaps[2][0] <= gaps[1][1] - gaps[1][0], "the longest first", gaps);
+  await page.locator("canvas.rows").focus();
+  await page.keyboard.press("n");
+  const first = (await comes(() => state(page), (s) => s.selection?.row === "gpu0/idle", "N selects a gap")).selection;
+  await page.click('button:has-text("Next gap like this")');
+  await comes(() => state(page), (s) => s.selection?.row === "gpu0/idle" && s.selection.start > first.start, "and then the next one like it");
+  check(page.complaints.length === 0, "gaps: nothing in the console", page.complaints);
+  await page.context().close();
+}
+
 await main({
+  gaps_that_are_short: shortGaps,
   conditions_of_a_prediction: conditions,
   going_to_a_step: goTo,
   a_file_that_was_cut_out: cutOut,
