@@ -138,7 +138,27 @@ async function shortGaps() {
   await page.context().close();
 }
 
+/** A cause of no family has its name everywhere, and its gaps have a card. */
+async function causeOfNoFamily() {
+  const path = `${corpus}/http_embedder.lull`;
+  await both(path, async (page, where) => {
+    check(/no-demand 8\d %/.test(await page.getAttribute(".verdict-line .shares", "title")), `${where}: the bar on top`, await page.getAttribute(".verdict-line .shares", "title"));
+    check(/no-demand 8\d %/.test(await tab(page, "steps")), `${where}: Steps`);
+    await page.locator("canvas.rows").focus();
+    await page.keyboard.press("n");
+    await comes(() => page.innerText(".drawer-body"), (t) => /cause\s+no-demand/.test(t) && /why: no-demand/i.test(t), `${where}: a gap has its cause, and a card`);
+    const { start, end } = (await state(page)).selection;
+    await page.evaluate(async ([from, to]) => {
+      const { app } = window.lull;
+      await app.selectAt(app.meta.rows.find((r) => r.kind === "step" && !r.is_hidden && app.pinned.includes(r.key)).lane, (from + to) / 2);
+    }, [start, end]);
+    const text = await comes(() => page.innerText(".drawer-body"), (t) => /against the median step/i.test(t), `${where}: a step`);
+    check(/no-demand/.test(text) && !/unknown/.test(text), `${where}: against the median one`, text.slice(0, 600));
+  });
+}
+
 await main({
+  a_cause_of_no_family: causeOfNoFamily,
   gaps_that_are_short: shortGaps,
   conditions_of_a_prediction: conditions,
   going_to_a_step: goTo,

@@ -9,6 +9,7 @@ import { listEvents } from "./panels/events";
 import type { Context } from "./panels/panel";
 import { placeView } from "./panels/source";
 import { type Steps, stepsOf } from "./panels/steps";
+import { familyName, verdictOf } from "./panels/verdict";
 import { receiptOf } from "./receipt";
 import { IDLE_FAMILIES, T } from "./theme";
 import type { Around, Path, Selected, Span } from "./types";
@@ -63,7 +64,8 @@ export async function againstMedian(ctx: Context, s: Selected): Promise<HTMLElem
   const median = answer?.median;
   const self = answer?.steps.find((x) => x[1] <= (s.start + s.end) / 2 && x[2] > (s.start + s.end) / 2);
   if (!answer || !median || !self || self[1] === median[1]) return null;
-  const names = ["computing", ...IDLE_FAMILIES];
+  const v = await verdictOf(app).catch(() => null);
+  const names = ["computing", ...IDLE_FAMILIES.map((_, c) => familyName(v, c))];
   const parts = names.map((name, ix) => ({ name, here: self[4 + ix], there: median[4 + ix] })).filter((p) => p.here || p.there);
   const [mine, other] = await Promise.all([receiptOf(app, { from: self[1], to: self[2] }), receiptOf(app, { from: median[1], to: median[2] })]).catch(() => [null, null]);
   const kernels = (r: typeof mine): number => r?.devices.reduce((n, d) => n + d.kernels.n, 0) ?? 0;

@@ -97,7 +97,7 @@ export class Header {
       this.line.replaceChildren(
         h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, h("span", null, format.prose(v.sentence))),
         v.state === "running" ? progress(v.done ?? 0) : "",
-        v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
+        v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(v, Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)))) : "",
         h("div", { class: "legend" }, legend.length ? h("span", null, "of each step:") : null, legend.map((p) => h("span", { title: p.title }, h("i", { class: `swatch${p.family === 7 ? " hatched" : ""}`, style: { background: T.idle[p.family] } }), `${p.name} ${format.percent(p.share)}`))),
         gain(v) ? h("button", { class: "gain", onclick: () => app.openTab("verdict") }, gain(v)) : "");
     } catch {

@@ -3,6 +3,7 @@
 import type { App } from "./app";
 import { h } from "./dom";
 import * as format from "./format";
+import { isCause } from "./panels/verdict";
 import { IDLE_FAMILIES, WORK_CLASSES } from "./theme";
 import { RULER, type Timeline } from "./timeline";
 
@@ -168,7 +169,7 @@ export class Input {
     const lines = [found.isExact ? `${length}  ${name}` : name];
     if (format.shortOf(full)) lines.push(format.clean(full, 120));
     if (kind === "kernel") lines.push(WORK_CLASSES[found.cls]);
-    if (kind === "idle" && found.cls !== 7) lines.push(`cause: ${IDLE_FAMILIES[found.cls]}`);
+    if (kind === "idle" && isCause(app.names.get(found.name))) lines.push(`cause: ${found.cls === 7 ? full : IDLE_FAMILIES[found.cls]}`);
     return lines;
   }
 }

@@ -14,7 +14,7 @@ import { listEvents } from "./events";
 import { type Context, type Panel, failure } from "./panel";
 import { placeView } from "./source";
 import { report, showName } from "./tables";
-import { evidence, fixView, slider, verdictOf } from "./verdict";
+import { evidence, fixView, isCause, slider, verdictOf } from "./verdict";
 
 const HIDDEN_ZERO = new Set([
   "graph_id", "graph_node_id", "ret", "flags", "payload_type", "payload", "cluster_x", "cluster_y", "cluster_z", "category", "color",
@@ -88,7 +88,7 @@ async function causeOf(ctx: Context, s: Selected): Promise<HTMLElement[]> {
   const f = v?.findings.find((x) => x.id === s.name);
   if (!v || !f) {
     return [h("section", null, h("h4", null, "Why"), h("div", { class: "small" },
-      s.class === 7 || !s.name ? "The recording does not show why." : `${s.name}: too little time to be reported as a finding.`))];
+      !isCause(s.name) ? "The recording does not show why." : `${s.name}: too little time to be reported as a finding.`))];
   }
   return [
     h("section", null, h("h4", null, `Why: ${f.id}`), h("div", null, f.title), h("div", { class: "small" },
@@ -172,7 +172,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   if (row?.kind === "kernel" && s.type === "event") facts.push(...(await amongItsKind(ctx, s)));
   facts.push(...aroundFacts(ctx, s));
   if (!isIdle) facts.push(["where", `${owner ? owner + " · " : ""}${row?.title ?? ""}`]);
-  if (isIdle && s.class !== 7) facts.push(["cause", `${s.name ?? ""} (${IDLE_FAMILIES[s.class ?? 7]})`]);
+  if (isIdle && isCause(s.name)) facts.push(["cause", `${s.name}${s.class === 7 ? "" : ` (${IDLE_FAMILIES[s.class ?? 7]})`}`]);
   if (s.before) facts.push(["before", format.short(s.before)]);
   if (s.after) facts.push(["after", format.short(s.after)]);
   const links = s.links ?? [];

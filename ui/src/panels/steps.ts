@@ -6,7 +6,7 @@ import * as format from "../format";
 import { IDLE_FAMILIES, T } from "../theme";
 import { emptyState } from "../table";
 import { type Context, type Panel, failure } from "./panel";
-import { verdictOf } from "./verdict";
+import { familyName, verdictOf } from "./verdict";
 
 export interface Steps {
   /** the first ones: number, start, end, time with work on a device; then what the step is made of: what no cause claims, and what each family does */
@@ -84,7 +84,7 @@ export const steps: Panel = {
         h("div", { class: "panel-bar" },
           h("span", null, numbers(answer)),
           h("div", { class: "legend" }, h("span", null, h("i", { class: "swatch", style: { background: T.busy } }), `${busyName} ${format.percent(sums[0] / all)}`),
-            IDLE_FAMILIES.map((name, c) => (sums[c + 1] / all >= 0.0005 ? h("span", { title: causes(c) }, h("i", { class: "swatch", style: { background: T.idle[c] } }), `${c === 7 && !answer.has_causes ? "idle" : name} ${format.percent(sums[c + 1] / all)}`) : null)),
+            IDLE_FAMILIES.map((_, c) => (sums[c + 1] / all >= 0.0005 ? h("span", { title: causes(c) }, h("i", { class: "swatch", style: { background: T.idle[c] } }), `${c === 7 && !answer.has_causes ? "idle" : familyName(v, c)} ${format.percent(sums[c + 1] / all)}`) : null)),
             nWarm ? h("span", null, h("i", { class: "swatch warm-up" }), "warm-up") : null)),
         h("div", { class: "step-axis" }, h("span", null, format.duration(longest)), h("span", null, "0")),
         h("div", { class: "step-bars", role: "group", "aria-label": "Steps" }, answer.steps.map((s, ix) => bar(ctx, s, longest, ix < nWarm, busyName))));

@@ -146,9 +146,18 @@ export function progress(done: number): HTMLElement {
   return h("div", { class: "progress", role: "progressbar", "aria-valuenow": percent, title: `${percent} %` }, h("i", { style: { width: `${percent}%` } }));
 }
 
-export function sharesBar(busy: number, families: number[]): HTMLElement {
-  const parts = families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.002).sort((a, b) => b.share - a.share);
-  return h("div", { class: "shares", title: `of each step: computing ${format.percent(busy)}, ` + parts.map((p) => `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`).join(", ") },
+/** Causes that belong to no other family have its name; the rest of it is not known. */
+export function familyName(v: Verdict | null, family: number): string {
+  const ids = family === IDLE_FAMILIES.length - 1 ? (v?.findings ?? []).filter((f) => f.family === family).map((f) => f.id) : [];
+  return ids.join(", ") || IDLE_FAMILIES[family];
+}
+
+/** Whether the name of a piece of idle time says why. */
+export const isCause = (name: string | undefined): boolean => !!name && name !== "idle" && name !== "unknown";
+
+export function sharesBar(v: Verdict, busy: number): HTMLElement {
+  const parts = v.families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.002).sort((a, b) => b.share - a.share);
+  return h("div", { class: "shares", title: `of each step: computing ${format.percent(busy)}, ` + parts.map((p) => `${familyName(v, p.i)} ${format.percent(p.share)}`).join(", ") },
     h("i", { style: { width: `${busy * 100}%`, background: T.busy } }),
     parts.map((p) => h("i", { class: p.i === 7 ? "hatched" : "", style: { width: `${p.share * 100}%`, background: T.idle[p.i] } })));
 }
@@ -247,7 +256,7 @@ export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
     const least = f.at_least && left === 0 ? `, at least ${f.at_least.toFixed(2)} ×,` : "";
     text.textContent = `${format.duration(f.cost_ns)} → ${format.duration(f.cost_ns * left)}`;
     then.replaceChildren(
-      h("span", null, "now"), h("div", { class: "bar-box" }, sharesBar(1 - v.waiting_share, v.families)), h("b", null, format.duration(now)),
+      h("span", null, "now"), h("div", { class: "bar-box" }, sharesBar(v, 1 - v.waiting_share)), h("b", null, format.duration(now)),
       h("span", null, "then"), h("div", { class: "bar-box" }, h("div", { class: "shares", style: { width: `${Math.min(100, (100 * p.step_ns) / now)}%` } }, h("i", { style: { width: "100%", background: T.busy } }))), h("b", null, format.duration(p.step_ns)),
       h("div", { class: "small full" }, `${p.ratio.toFixed(2)} × as fast${least} by replay of the recorded steps, between ${format.duration(p.low_ns)} and ${format.duration(p.high_ns)}${f.is_ceiling ? " at best" : ""}${recording}.${assumes}`));
   };
