@@ -157,7 +157,24 @@ async function causeOfNoFamily() {
   });
 }
 
+/** The line on top has room for a legend, or none: never its first words alone. */
+async function legend() {
+  for (const name of ["gpt_char_train", "http_embedder", "slab_heat"]) {
+    for (const width of [1220, 1280, 1440, 1920]) {
+      const page = await open(await browser(), (await sharedView(`${corpus}/${name}.lull`)).url, { viewport: { width, height: 800 } });
+      const bad = await page.evaluate(() => {
+        const box = document.querySelector(".verdict-line .legend").getBoundingClientRect();
+        const entry = document.querySelectorAll(".verdict-line .legend > span")[1].getBoundingClientRect();
+        return entry.bottom > box.bottom + 1 || entry.right > box.right + 1 || box.bottom > document.querySelector(".verdict-line").getBoundingClientRect().bottom ? [box, entry] : null;
+      });
+      check(!bad, `${name}: the legend says what most of a step is at ${width} px`, bad);
+      await page.context().close();
+    }
+  }
+}
+
 await main({
+  the_legend_on_top: legend,
   a_cause_of_no_family: causeOfNoFamily,
   gaps_that_are_short: shortGaps,
   conditions_of_a_prediction: conditions,
