@@ -173,7 +173,34 @@ async function legend() {
   }
 }
 
+/** What is under the pointer gets its name when that comes, not when the pointer moves. */
+async function lateNames() {
+  const page = await open(await browser(), (await sharedView(`${corpus}/gpt_char_train.lull`)).url);
+  let go;
+  const released = new Promise((done) => { go = done; });
+  await page.route(/\/names\?/, async (route) => { await released; await route.continue(); });
+  const at = await page.evaluate(async () => {
+    const { app, timeline } = window.lull;
+    const row = app.meta.rows.find((r) => r.kind === "os");
+    const found = await app.source.ask("next", { lane: row.lane, t: Math.round(app.first().from), dir: 1 });
+    timeline.showRow(app.rowOfLane[row.lane]);
+    app.names.texts.clear();
+    app.frame({ from: found.start, to: found.end });
+    return { row: row.key, x: timeline.width / 2 };
+  });
+  const box = await page.locator("canvas.rows").boundingBox();
+  const title = await page.locator(`.title[data-key="${at.row}"]`).boundingBox();
+  const tip = () => page.innerText(".tip").catch(() => "");
+  await page.mouse.move(box.x + at.x, title.y + title.height / 2);
+  // The tiles may come after the pointer.
+  await comes(async () => { await page.mouse.move(box.x + at.x + Math.random(), title.y + title.height / 2); return tip(); }, (t) => /…/.test(t), "no name yet");
+  go();
+  await comes(tip, (t) => t && !/…/.test(t), "the name comes by itself");
+  await page.context().close();
+}
+
 await main({
+  names_that_come_late: lateNames,
   the_legend_on_top: legend,
   a_cause_of_no_family: causeOfNoFamily,
   gaps_that_are_short: shortGaps,

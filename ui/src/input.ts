@@ -22,6 +22,8 @@ export class Input {
     canvas.addEventListener("dblclick", () => this.double());
     window.addEventListener("keydown", (e) => { if (e.code === "Space") this.isSpace = true; });
     window.addEventListener("keyup", (e) => { if (e.code === "Space") this.isSpace = false; });
+    // What it says may only come now: the name of what is under the pointer.
+    app.on("data", () => { if (!this.tip.hidden && timeline.pointer) this.tell(timeline.pointer.x, timeline.pointer.y); });
     for (const part of ["view", "selection", "drawer"] as const) app.on(part, () => { this.tip.hidden = true; });
   }
 
@@ -131,8 +133,14 @@ export class Input {
       this.tip.hidden = true;
       return;
     }
-    const hit = timeline.at(e.offsetY);
-    const lines = hit ? this.describe(hit.placed.row.curve, hit.line?.lane ?? -1, timeline.timeAt(e.offsetX)) : null;
+    this.tell(e.offsetX, e.offsetY);
+  }
+
+  /** What is at this place of the canvas, beside it. */
+  private tell(atX: number, atY: number): void {
+    const { timeline } = this;
+    const hit = timeline.at(atY);
+    const lines = hit ? this.describe(hit.placed.row.curve, hit.line?.lane ?? -1, timeline.timeAt(atX)) : null;
     if (!lines) {
       this.tip.hidden = true;
       return;
@@ -142,8 +150,8 @@ export class Input {
     const box = timeline.canvas.getBoundingClientRect();
     const w = this.tip.offsetWidth;
     const height = this.tip.offsetHeight;
-    const x = box.left + e.offsetX + 14;
-    const y = box.top + e.offsetY + 16;
+    const x = box.left + atX + 14;
+    const y = box.top + atY + 16;
     this.tip.style.left = `${x + w > window.innerWidth - 8 ? x - w - 28 : x}px`;
     this.tip.style.top = `${y + height > window.innerHeight - 8 ? y - height - 32 : y}px`;
   }
