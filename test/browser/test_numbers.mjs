@@ -199,7 +199,25 @@ async function lateNames() {
   await page.context().close();
 }
 
+/** What a row is about can be seen at once, and stays when one scrolls to the other columns. */
+async function wideTables() {
+  await both("test/data/torch/ops.lull", async (page, where) => {
+    for (const [id, button, name] of [["ops", "operators", "Name"], ["kernels", "with queue times", "Kernel Name"]]) {
+      await tab(page, id);
+      await page.click(`.choices button:text-is("${button}")`);
+      await comes(() => page.innerText(".drawer-body th >> nth=0"), (t) => t.trim() === name, `${where}: ${button}: names first`);
+      await page.$eval(".drawer-body", (e) => { for (const x of [e, ...e.querySelectorAll("*")]) x.scrollLeft = 5000; });
+      const box = await page.locator(".drawer-body tbody td").first().boundingBox();
+      check(box.x >= -1 && box.x < 200, `${where}: ${button}: they stay`, box);
+    }
+    await tab(page, "ops");
+    await page.click('.choices button:text-is("operators")');
+    await comes(() => page.innerText(".drawer-body tbody"), (t) => /[\s]469\u2009762\u2009048[\s]/.test(t) && !/469762048/.test(t), `${where}: FLOPs are whole numbers`);
+  });
+}
+
 await main({
+  names_in_wide_tables: wideTables,
   names_that_come_late: lateNames,
   the_legend_on_top: legend,
   a_cause_of_no_family: causeOfNoFamily,

@@ -49,7 +49,8 @@ export function tick(ns: number, step: number): string {
   return "";
 }
 
-function group(text: string): string {
+/** Digits in groups of three. */
+export function group(text: string): string {
   const [whole, rest] = text.split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, "\u2009");
   return rest ? `${grouped}.${rest.replace(/(\d{3})(?=\d)/g, "$1\u2009")}` : grouped;

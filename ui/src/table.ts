@@ -5,6 +5,7 @@ import * as format from "./format";
 import type { Cell, Column, Table } from "./types";
 
 const FIRST_ROWS = 300;
+const MANY_COLUMNS = 10; // more do not fit on a small screen
 
 export interface TableOptions {
   /** Told the row that was clicked; rows are buttons then. */
@@ -12,6 +13,8 @@ export interface TableOptions {
   rowTitle?: string;
   /** Column that gets a bar. */
   bar?: string;
+  /** Column that says what a row is about. */
+  names?: string;
   filter?: string;
   hidden?: string[];
 }
@@ -26,7 +29,7 @@ export function cellText(column: Column, cell: Cell): string {
     case "pct": return cell.toFixed(1);
     case "bytes": return format.bytes(cell);
     case "int": return column.unit ? `${format.count(cell)}` : cell.toLocaleString("en").replace(/,/g, "\u2009");
-    case "f64": return cell.toFixed(column.decimals || 2);
+    case "f64": return format.group(cell.toFixed(column.decimals));
     default: return String(cell);
   }
 }
@@ -46,6 +49,10 @@ function csv(cell: Cell): string {
 export function tableView(table: Table, options: TableOptions = {}): HTMLElement {
   if (table.why && !table.rows.length) return emptyState(table.why);
   const columns = table.columns.map((c, ix) => ({ c, ix })).filter(({ c }) => !options.hidden?.includes(c.name));
+  // Of a wide table, what a row is about would be beyond the edge: it comes first, and stays.
+  const nameAt = columns.length > MANY_COLUMNS ? columns.findIndex(({ c }) => c.name === (options.names ?? "Name")) : -1;
+  const shown = nameAt < 0 ? columns : [columns[nameAt], ...columns.filter((_, i) => i !== nameAt)];
+  const sticky = (i: number): string => (nameAt >= 0 && i === 0 ? " stays" : "");
   let sortIx = -1;
   let isUp = false;
   let nShown = FIRST_ROWS;
@@ -70,9 +77,9 @@ export function tableView(table: Table, options: TableOptions = {}): HTMLElement
     return out;
   };
 
-  const cell = (c: Column, ix: number, row: Cell[]): HTMLElement => {
+  const cell = (c: Column, ix: number, row: Cell[], i: number): HTMLElement => {
     const text = cellText(c, row[ix]);
-    const el = h("td", { class: c.kind === "text" ? "text" : "num", title: c.kind === "text" && (text.length > 40 || text !== row[ix]) ? format.clean(String(row[ix] ?? ""), 2000) : undefined }, text);
+    const el = h("td", { class: (c.kind === "text" ? "text" : "num") + sticky(i), title: c.kind === "text" && (text.length > 40 || text !== row[ix]) ? format.clean(String(row[ix] ?? ""), 2000) : undefined }, text);
     if (ix === barIx && typeof row[ix] === "number") {
       el.prepend(h("span", { class: "cellbar", style: { width: `${(56 * Math.max(0, row[ix] as number)) / max}px` } }));
     }
@@ -86,13 +93,13 @@ export function tableView(table: Table, options: TableOptions = {}): HTMLElement
         class: "go", tabindex: 0, title: options.rowTitle ?? "Show on the timeline",
         onclick: () => options.onRow!(row),
         onkeydown: (e: KeyboardEvent) => { if (e.key === "Enter") options.onRow!(row); },
-      } : null, columns.map(({ c, ix }) => cell(c, ix, row)))));
+      } : null, shown.map(({ c, ix }, i) => cell(c, ix, row, i)))));
     const cut = table.n > table.rows.length ? ` (the first ${format.count(table.rows.length)} of ${format.count(table.n)})` : "";
     foot.replaceChildren(`${format.count(all.length)} ${all.length === 1 ? "row" : "rows"}${cut} `);
     if (all.length > nShown) foot.append(h("button", { onclick: () => { nShown += 1000; fill(); } }, "more"));
     foot.append(h("button", { onclick: () => void copy(columns, all) }, "Copy as CSV"));
-    head.replaceChildren(...columns.map(({ c, ix }) => h("th", {
-      class: c.kind === "text" ? "text" : "num", title: c.doc, "aria-sort": ix === sortIx ? (isUp ? "ascending" : "descending") : undefined,
+    head.replaceChildren(...shown.map(({ c, ix }, i) => h("th", {
+      class: (c.kind === "text" ? "text" : "num") + sticky(i), title: c.doc, "aria-sort": ix === sortIx ? (isUp ? "ascending" : "descending") : undefined,
     }, h("button", {
       onclick: () => {
         isUp = ix === sortIx ? !isUp : c.kind === "text";

@@ -65,7 +65,7 @@ function tables(place: number, id: string, title: string, empty: string, isAbsen
           // A range of no domain is its name.
           const shown = choice.names === "Range" ? { ...table, rows: table.rows.map((r) => r.map((c, ix) => (ix === nameIx ? String(c).replace(/^:/, "") : c))) } : table;
           body.replaceChildren(tableView(shown, {
-            filter, hidden: ["Style"],
+            filter, hidden: ["Style"], names: choice.names,
             onRow: nameIx < 0 ? undefined : (row: Cell[]) => void showName(ctx, String(row[nameIx])),
           }));
           if (!table.rows.length && table.why) body.replaceChildren(emptyState(empty, table.why));
