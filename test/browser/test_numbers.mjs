@@ -216,7 +216,29 @@ async function wideTables() {
   });
 }
 
+/** After a drag, numbers of each column are in it. */
+async function columnsOfADrag() {
+  for (const name of ["gpt_char_train", "http_embedder", "dqn_replay"]) {
+    await both(`${corpus}/${name}.lull`, async (page, where) => {
+      await page.evaluate(() => {
+        const { app } = window.lull;
+        const { from, to } = app.first();
+        app.setRange({ from, to }, [app.meta.rows.find((r) => r.kind === "kernel").key]);
+        app.select({ type: "range", lane: -1, row: "", start: from, end: to });
+      });
+      await settle(page);
+      await comes(() => page.locator(".columns .receipt-line .num").count(), (n) => n > 2, `${where}: ${name}: numbers`);
+      const bad = await page.$$eval(".columns .receipt-line .num, .columns .area td", (all) => all.map((e) => {
+        const [box, column] = [e.getBoundingClientRect(), e.closest("section").getBoundingClientRect()];
+        return box.right > column.right + 1 ? [e.innerText, box.right - column.right] : null;
+      }).filter(Boolean));
+      check(!bad.length, `${where}: ${name}: no number is cut`, bad);
+    });
+  }
+}
+
 await main({
+  columns_of_a_drag: columnsOfADrag,
   names_in_wide_tables: wideTables,
   names_that_come_late: lateNames,
   the_legend_on_top: legend,
