@@ -237,7 +237,23 @@ async function columnsOfADrag() {
   }
 }
 
+/** A slider says at once how much is removed; where it cannot be moved it says why. */
+async function sliders() {
+  await both(`${corpus}/gpt_char_train.lull`, async (page, where) => {
+    const input = page.locator(".whatif input").first();
+    if (where === "file") {
+      check(await input.isDisabled() && /lull why --what-if launch-bound=0\.5/.test(await input.getAttribute("title") ?? ""), "file: why it cannot be moved", await input.getAttribute("title"));
+      return;
+    }
+    const then = await page.locator(".then").first().innerText();
+    await input.evaluate((e) => { e.value = "50"; e.dispatchEvent(new Event("input")); });
+    check(/^7\.01 ms → 3\.5\d ms$/.test(await page.locator(".whatif .strong").first().innerText()), "the text follows a drag", await page.locator(".whatif .strong").first().innerText());
+    check((await page.locator(".then").first().innerText()) === then, "the prediction comes when it rests");
+  });
+}
+
 await main({
+  sliders,
   columns_of_a_drag: columnsOfADrag,
   names_in_wide_tables: wideTables,
   names_that_come_late: lateNames,

@@ -252,9 +252,10 @@ export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   const now = v.free_ns || v.step_ns;
   const recording = now < v.step_ns * 0.995 ? `; recording made the step ${format.duration(v.step_ns)}` : "";
   const assumes = f.assumes ? ` It assumes that ${format.prose(f.assumes)}.` : "";
+  const remove = (left: number): void => { text.textContent = `${format.duration(f.cost_ns)} → ${format.duration(f.cost_ns * left)}`; };
   const say = (p: Prediction, left: number): void => {
+    remove(left);
     const least = f.at_least && left === 0 ? `, at least ${f.at_least.toFixed(2)} ×,` : "";
-    text.textContent = `${format.duration(f.cost_ns)} → ${format.duration(f.cost_ns * left)}`;
     then.replaceChildren(
       h("span", null, "now"), h("div", { class: "bar-box" }, sharesBar(v, 1 - v.waiting_share)), h("b", null, format.duration(now)),
       h("span", null, "then"), h("div", { class: "bar-box" }, h("div", { class: "shares", style: { width: `${Math.min(100, (100 * p.step_ns) / now)}%` } }, h("i", { style: { width: "100%", background: T.busy } }))), h("b", null, format.duration(p.step_ns)),
@@ -263,7 +264,8 @@ export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   say(f.prediction!, 0);
   const input = h("input", {
     type: "range", min: 0, max: 100, value: 100, disabled: app.source.isOffline || v.can_ask === false,
-    title: v.can_ask === false && !app.source.isOffline ? `On a report of this size, ask on the command line: lull why --what-if ${f.id}=0.5` : undefined, "aria-label": `How much of ${f.title} is removed, in percent`,
+    title: app.source.isOffline || v.can_ask === false ? `${app.source.isOffline ? "This file does not contain what that takes: ask about the recording" : "On a report of this size, ask on the command line"}: lull why --what-if ${f.id}=0.5` : undefined, "aria-label": `How much of ${f.title} is removed, in percent`,
+    oninput: () => remove(1 - Number(input.value) / 100),
     onchange: () => {
       const left = 1 - Number(input.value) / 100;
       void app.source.ask<Prediction>("whatif", { q: `${f.id}=${left.toFixed(2)}`, f: app.report || undefined })
