@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/sort.h"
 #include "base/str.h"
 #include "page/frames.h"
@@ -252,6 +253,48 @@ static void count_samples(struct receipt *x, const struct lull_row *row,
 	lull_vec_release(&events);
 }
 
+static void frame_text(const struct receipt *x, u32 frame, struct lull_str *function,
+		       struct lull_str *place)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(x->t->reader, LULL_TABLE_frame, &n);
+
+	if (!frame || frame > n)
+		return;
+	lull_frame_function(function, x->t->reader, &frames[frame - 1]);
+	lull_frame_place(place, x->t->reader, &frames[frame - 1]);
+}
+
+/* Addresses of one function have a frame each: those that read the same become one. */
+static void join_alike(const struct receipt *x, struct lull_receipt_sums *s)
+{
+	const struct lull_receipt_item *items = s->items.at;
+	struct lull_receipt_sums joined;
+	struct lull_intern texts;
+	struct lull_vec firsts; /* u32, a frame of each text */
+
+	lull_receipt_init(&joined);
+	lull_intern_init(&texts);
+	lull_vec_init(&firsts, sizeof(u32));
+	for (size_t i = 0; i < s->items.n; i++) {
+		struct lull_str text = LULL_STR_INIT, place = LULL_STR_INIT;
+		u32 number;
+
+		frame_text(x, items[i].name, &text, &place);
+		lull_str_addf(&text, "\n%s", lull_str_text(&place));
+		number = lull_intern_add(&texts, lull_str_text(&text), text.len);
+		if (number == firsts.n)
+			lull_vec_add(&firsts, &items[i].name, 1);
+		lull_receipt_add(&joined, *(u32 *)lull_vec_get(&firsts, number), 0, 0, items[i].n);
+		lull_str_release(&text);
+		lull_str_release(&place);
+	}
+	lull_intern_release(&texts);
+	lull_vec_release(&firsts);
+	lull_receipt_release(s);
+	*s = joined;
+}
+
 /* Python's, or else those of the CPU: where in the program the thread was. */
 static void put_samples(struct lull_json *j, struct receipt *x, const struct thread *th)
 {
@@ -259,15 +302,13 @@ static void put_samples(struct lull_json *j, struct receipt *x, const struct thr
 	const struct lull_row *rows = x->t->rows.at;
 	const struct lull_receipt_item *items;
 	struct lull_receipt_sums s;
-	size_t n_frames;
-	const struct lull_frame_row *frames =
-		lull_reader_dim(x->t->reader, LULL_TABLE_frame, &n_frames);
 
 	lull_receipt_init(&s);
 	for (size_t k = 0; k < LULL_COUNT_OF(kinds) && !s.n; k++)
 		for (size_t i = 0; i < x->t->rows.n; i++)
 			if (rows[i].parent == th->row && !strcmp(rows[i].kind, kinds[k]))
 				count_samples(x, &rows[i], &s);
+	join_alike(x, &s);
 	lull_receipt_sort(&s);
 	items = s.items.at;
 	lull_page_pair_u64(j, "n_samples", s.n);
@@ -276,10 +317,7 @@ static void put_samples(struct lull_json *j, struct receipt *x, const struct thr
 	for (size_t i = 0; i < s.items.n && i < TOP_CALLS; i++) {
 		struct lull_str function = LULL_STR_INIT, place = LULL_STR_INIT;
 
-		if (items[i].name && items[i].name <= n_frames) {
-			lull_frame_function(&function, x->t->reader, &frames[items[i].name - 1]);
-			lull_frame_place(&place, x->t->reader, &frames[items[i].name - 1]);
-		}
+		frame_text(x, items[i].name, &function, &place);
 		lull_json_array(j);
 		lull_json_text(j, lull_str_text(&function));
 		lull_json_text(j, lull_str_text(&place));

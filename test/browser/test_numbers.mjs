@@ -252,7 +252,28 @@ async function sliders() {
   });
 }
 
+/** Samples in one function are counted together, wherever in it they are. */
+async function samplesOfAFunction() {
+  const server = await sharedView("test/data/unseen/proofsheet.lull");
+  const page = await open(await browser(), server.url);
+  await page.locator("canvas.rows").focus();
+  await page.keyboard.press("n");
+  const { start, end } = (await comes(() => state(page), (s) => s.selection, "N selects a gap")).selection;
+  const { from, to } = await answer(server, "meta");
+  for (const span of [{ from: start, to: end }, { from, to }]) {
+    const receipt = await answer(server, "receipt", span);
+    for (const t of receipt.threads) {
+      const names = t.samples.map(([fn, place]) => `${fn} ${place}`);
+      check(new Set(names).size === names.length, `${t.key}: each function once`, t.samples);
+    }
+  }
+  const text = await page.innerText(".drawer-body");
+  check(/ProofPool::work\(\)[^]*?3 of 3 samples/.test(text), "3 of 3 samples", text.slice(0, 800));
+  await page.context().close();
+}
+
 await main({
+  samples_of_a_function: samplesOfAFunction,
   sliders,
   columns_of_a_drag: columnsOfADrag,
   names_in_wide_tables: wideTables,
