@@ -87,8 +87,10 @@ static bool has_requests(struct lull_reader *r)
 }
 
 /* The tables that can be asked for, and where panels have a button for them. */
-static void put_tables(struct lull_json *j)
+static void put_tables(struct lull_json *j, struct lull_reader *reader)
 {
+	struct lull_str why = LULL_STR_INIT;
+
 	lull_json_key(j, "tables");
 	lull_json_array(j);
 	for (const struct lull_report *const *r = lull_reports; *r; r++) {
@@ -101,10 +103,12 @@ static void put_tables(struct lull_json *j)
 			pair_text(j, "label", page->label);
 			pair_text(j, "names", page->names ? page->names : "Name");
 			pair_u64(j, "place", (u64)page->place);
+			pair_bool(j, "has_data", lull_report_has_data(*r, reader, &why));
 		}
 		lull_json_end(j);
 	}
 	lull_json_end(j);
+	lull_str_release(&why);
 }
 
 static void put_devices(struct lull_json *j, struct lull_reader *r)
@@ -257,7 +261,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 	put_file(&j, q);
 	put_reports(&j, q->page);
 	pair_bool(&j, "has_requests", has_requests(q->reader));
-	put_tables(&j);
+	put_tables(&j, q->reader);
 	put_devices(&j, q->reader);
 	put_losses(&j, q->reader);
 	put_rows(&j, q->report->timeline);

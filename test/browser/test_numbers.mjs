@@ -272,7 +272,39 @@ async function samplesOfAFunction() {
   await page.context().close();
 }
 
+/** A tab is there if any of its tables is, and opens on one that has rows. */
+async function opsWithoutOperators() {
+  await both("test/data/unseen/dcn_ctr.lull", async (page, where) => {
+    check((await page.getAttribute('[data-tab="ops"]', "class") ?? "") !== "absent", `${where}: Ops is there`);
+    await tab(page, "ops");
+    await comes(() => page.locator(".drawer-body tbody tr").count(), (n) => n > 0, `${where}: and shows Python functions`);
+  });
+}
+
+/** Escape leaves the box that filters rows, and shows all of them again. */
+async function leavingTheFilter() {
+  const page = await open(await browser(), (await sharedView(`${corpus}/gpt_char_train.lull`)).url);
+  const { rows } = await state(page);
+  await page.click(".filter");
+  await page.keyboard.type("kernel");
+  await comes(() => state(page), (s) => s.rows < rows, "a filter leaves some rows");
+  await page.keyboard.press("Escape");
+  await comes(() => state(page), (s) => s.rows === rows, "Escape shows all");
+  check((await page.inputValue(".filter")) === "" && await page.evaluate(() => document.activeElement.tagName === "CANVAS"), "and leaves the box");
+  await page.context().close();
+}
+
+/** Two means of the same steps are both said to be what they are. */
+async function twoMeans() {
+  await both("test/data/unseen/ddpm_train.lull", async (page, where) => {
+    check(/mean 78\.9 ms between marks, 79\.2 ms on the device · median/.test(await tab(page, "steps")), `${where}: both means`, (await page.innerText(".drawer-body")).slice(0, 200));
+  });
+}
+
 await main({
+  ops_without_operators: opsWithoutOperators,
+  leaving_the_filter: leavingTheFilter,
+  two_means_of_steps: twoMeans,
   samples_of_a_function: samplesOfAFunction,
   sliders,
   columns_of_a_drag: columnsOfADrag,

@@ -79,6 +79,13 @@ export class Timeline {
         app.filter = filter.value.trim();
         app.changed("rows");
       },
+      onkeydown: (e: KeyboardEvent) => {
+        if (e.key !== "Escape") return;
+        e.stopPropagation();
+        app.filter = filter.value = "";
+        app.changed("rows");
+        this.canvas.focus({ preventScroll: true });
+      },
     });
     this.el = h("main", { class: "timeline" },
       h("div", { class: "titles" }, h("div", { class: "corner" }, this.rowCount, filter),

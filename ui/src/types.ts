@@ -68,6 +68,7 @@ export interface TableInfo {
   label?: string;
   names?: string; // column whose texts are names on the timeline
   place?: number; // order of the buttons
+  has_data?: boolean; // what it needs was recorded
 }
 
 export interface Column {

@@ -6,7 +6,7 @@ import * as format from "../format";
 import { IDLE_FAMILIES, T } from "../theme";
 import { emptyState } from "../table";
 import { type Context, type Panel, failure } from "./panel";
-import { familyName, verdictOf } from "./verdict";
+import { type Verdict, familyName, verdictOf } from "./verdict";
 
 export interface Steps {
   /** the first ones: number, start, end, time with work on a device; then what the step is made of: what no cause claims, and what each family does */
@@ -28,10 +28,13 @@ export function stepsOf(app: App, which: { from?: number; to?: number; number?: 
   return app.source.ask<Steps>("steps", { ...which, f: app.report || undefined });
 }
 
-function numbers(answer: Steps): string {
+function numbers(answer: Steps, v: Verdict | null): string {
   const { n_warm_up: left, steady } = answer;
+  // What the program marks begins on the host; lull why follows the same steps on the device.
+  const [mean, onDevice] = [steady?.mean_ns, v?.n_steps ? v.step_ns : undefined].map((ns) => (ns ? format.duration(ns) : ""));
+  const isOther = v?.n_steps === steady?.n && onDevice && onDevice !== mean;
   return [`${format.count(answer.n)} ${answer.n === 1 ? "step" : "steps"}${left ? `, the first${left > 1 ? ` ${left}` : ""} left out as warm-up` : ""}`,
-    ...(steady ? [`mean ${format.duration(steady.mean_ns)}`, `median ${format.duration(steady.median_ns)}`,
+    ...(steady ? [`mean ${mean}${isOther ? ` between marks, ${onDevice} on the device` : ""}`, `median ${format.duration(steady.median_ns)}`,
       `fastest ${format.duration(steady.min_ns)}`, `slowest ${format.duration(steady.max_ns)}`] : []),
     ...(answer.n > answer.steps.length ? [`only the first ${format.count(answer.steps.length)} are drawn`] : []),
     ...(answer.found ? [answer.found] : [])].join(" · ");
@@ -82,7 +85,7 @@ export const steps: Panel = {
       const all = answer.steady?.sum_ns ?? 1;
       return h("div", { class: "panel steps" },
         h("div", { class: "panel-bar" },
-          h("span", null, numbers(answer)),
+          h("span", null, numbers(answer, v)),
           h("div", { class: "legend" }, h("span", null, h("i", { class: "swatch", style: { background: T.busy } }), `${busyName} ${format.percent(sums[0] / all)}`),
             IDLE_FAMILIES.map((_, c) => (sums[c + 1] / all >= 0.0005 ? h("span", { title: causes(c) }, h("i", { class: "swatch", style: { background: T.idle[c] } }), `${c === 7 && !answer.has_causes ? "idle" : familyName(v, c)} ${format.percent(sums[c + 1] / all)}`) : null)),
             nWarm ? h("span", null, h("i", { class: "swatch warm-up" }), "warm-up") : null)),

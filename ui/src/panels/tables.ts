@@ -44,7 +44,7 @@ export async function showName(ctx: Context, name: string): Promise<void> {
 }
 
 function tables(place: number, id: string, title: string, empty: string, isAbsent?: Panel["isAbsent"]): Panel {
-  let chosen = 0;
+  let chosen = -1;
   let filter = "";
   let useRange = false;
   return {
@@ -55,6 +55,7 @@ function tables(place: number, id: string, title: string, empty: string, isAbsen
     isAbsent,
     render: (ctx) => {
       const choices = tablesOf(ctx, id);
+      if (chosen < 0) chosen = Math.max(0, choices.findIndex((c) => c.has_data));
       const body = h("div", { class: "panel-body" });
       const draw = async (): Promise<void> => {
         body.replaceChildren(h("div", { class: "loading" }, "…"));
@@ -105,6 +106,6 @@ function tables(place: number, id: string, title: string, empty: string, isAbsen
 export const kernels = tables(40, "kernels", "Kernels", "No kernels were recorded");
 export const calls = tables(50, "calls", "Calls", "No calls were recorded");
 export const ranges = tables(60, "ranges", "Ranges", "No ranges were recorded");
-export const ops = tables(70, "ops", "Ops", "No operators were recorded", (app) => !app.meta.rows.some((r) => r.kind === "op"));
+export const ops = tables(70, "ops", "Ops", "No operators were recorded", (app) => !app.meta.tables.some((t) => t.tab === "ops" && t.has_data));
 export const copies = tables(80, "copies", "Copies", "No copies were recorded");
 export const collectives = tables(90, "collectives", "Collectives", "No collectives were recorded", (app) => !app.meta.rows.some((r) => r.kind === "collective" || r.title.startsWith("NCCL")));
