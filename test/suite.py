@@ -46,7 +46,7 @@ SANITIZED = {
 LONG = {
     "check/cppcheck": 250, "e2e/try": 180, "browser/page": 140, "e2e/agree": 90, "e2e/promises": 58, "e2e/torch": 50,
     "e2e/ranks": 48, "e2e/corpus": 48, "unit/damage": 47, "e2e/timeline": 45, "unit/thresholds": 43, "e2e/fleetd": 42,
-    "e2e/recipes": 38, "browser/opening": 34, "browser/depth": 33, "e2e/requests": 32, "browser/reach": 31,
+    "e2e/recipes": 38, "browser/numbers": 70, "browser/opening": 34, "browser/depth": 33, "e2e/requests": 32, "browser/reach": 31,
     f"{ARCH}/unit/thresholds": 30, "e2e/export": 30, "check/tidy-agent": 28, "e2e/attach": 28, "e2e/kills": 27, "e2e/duty": 25,
     f"{ARCH}/property/stats": 24, f"{ARCH}/unit/gate": 22, "e2e/python": 20, "e2e/torch_loops": 20, f"{ARCH}/unit/report": 19,
     "property/stats": 18, f"{ARCH}/golden/query": 18, f"{ARCH}/unit/forecast": 17, f"{ARCH}/unit/planted": 17,
