@@ -485,6 +485,18 @@ class Refused(Case):
         self.write("site/sitecustomize.py", "raise ValueError('theirs')")
         self.record("print(1)", env={"PYTHONPATH": self.path("site")})
 
+    def test_the_path_of_python_is_as_before(self):
+        # An empty part is the current folder; an empty variable, or none, has no part.
+        script = "import sys\nprint(sys.path[1:])"
+        for value in ("", ":", "::", "/x", ":/x", "/x:", "/x::/y", ":/x:"):
+            with self.subTest(value):
+                self.record(script, env={"PYTHONPATH": value})
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        argv = [PYTHON, "-c", script]
+        shown = [runner.run([*before, *argv], env=env, cwd=self.folder.name, check=True).stdout
+                 for before in ((), (LULL, "profile", *QUIET, "-o", self.path("unset")))]
+        self.assertEqual(*shown)
+
     def test_a_replaced_meta_path_is_respected(self):
         stand_in_torch.write(self.folder.name, "2.11")
         report = self.record("""

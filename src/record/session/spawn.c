@@ -114,14 +114,19 @@ static bool is_nowhere(const char *program)
 	return !is_found;
 }
 
-/* Append the parts of a list of paths, without the one that the first bytes of `s` are. */
+/*
+ * Append the parts of a list of paths, without the one that the first bytes of `s` are. An empty
+ * part is the current folder, but an empty list has no part.
+ */
 static void add_other_parts(struct lull_str *s, const char *list, size_t own_len)
 {
 	while (list && *list) {
 		size_t len = strcspn(list, ":");
 
-		if (len && (len != own_len || strncmp(s->at, list, len) != 0))
+		if (len != own_len || strncmp(s->at, list, len) != 0)
 			lull_str_addf(s, ":%.*s", (int)len, list);
+		if (list[len] && !list[len + 1])
+			lull_str_puts(s, ":");
 		list += len + (list[len] == ':');
 	}
 }
