@@ -20,6 +20,7 @@
 #include "record/session/locate.h"
 #include "record/session/signals.h"
 #include "record/session/stamps.h"
+#include "record/session/stops.h"
 
 /*
  * 20 ms: 16 busy threads fill 10 MB meanwhile, a twentieth of the pool; 50 wake-ups a second cost
@@ -275,6 +276,7 @@ void lull_collector_reap(struct lull_collector *c)
 			c->ended_ns = lull_now_ns();
 		}
 	}
+	lull_stops_follow(c);
 }
 
 /*

@@ -268,6 +268,64 @@ def the_background_is_quiet():
     expect("no line of progress", "\x1b[Klull" not in t.shown, t.shown)
 
 
+def a_program_that_stops_itself_gives_the_terminal_back():
+    if not shutil.which("bash"):
+        runner.skip("no bash here")
+    t = Terminal("bash", "--norc", "-i")
+    t.type("PS1='pro''mpt '\n")
+    t.read("prompt ")
+    for signum in ("TSTP", "STOP", "TTOU"):
+        t.shown = ""
+        line = shlex.join([LULL, "profile", "-q", *CHEAP, "-o", "tty", "sh", "-c", f"kill -{signum} $$; echo ba''ck"])
+        t.type(f"{line}\n")
+        t.read("Stopped")
+        t.read("prompt ")
+        t.type("fg; echo status $?\n")
+        t.read("\nback")
+        t.read("status 0")
+        t.read("prompt ")
+    # Ctrl-Z, with which both are stopped.
+    t.shown = ""
+    t.type(shlex.join([LULL, "profile", "-q", *CHEAP, "-o", "tty", "sh", "-c", "while read x; do echo got $x; done"]) + "\n")
+    for i in range(3):
+        t.type(f"{i}\n")
+        t.read(f"got {i}")
+        t.shown = ""
+        t.type("\x1a")
+        t.read("Stopped")
+        t.read("prompt ")
+        t.type("fg\n")
+    t.type("last\n")
+    t.read("got last")
+    t.type("\x04")
+    t.read("prompt ")
+    t.type("exit\n")
+    t.end()
+
+
+def a_stop_is_seen_and_ends_for_both():
+    for other in (False, True):
+        if os.path.exists("ready"):
+            os.unlink("ready")
+        p = start("sh", "-c", "echo $$ >pid; mv pid ready; kill -STOP $$; echo back; exit 4")
+        until_file("ready")
+        info = os.waitid(os.P_PID, p.pid, os.WSTOPPED)
+        expect("lull is stopped", info.si_status == signal.SIGSTOP, info)
+        with open("ready", encoding="ascii") as f:
+            os.kill(int(f.read()) if other else p.pid, signal.SIGCONT)
+        status, out, err = end(p)
+        expect("it goes on", status == 4 and out == "back\n", (status, out, err))
+    # Ended while it is stopped.
+    os.unlink("ready")
+    p = start("sh", "-c", "echo $$ >pid; mv pid ready; kill -STOP $$")
+    until_file("ready")
+    os.waitid(os.P_PID, p.pid, os.WSTOPPED)
+    with open("ready", encoding="ascii") as f:
+        os.kill(int(f.read()), signal.SIGKILL)
+    status, out, err = end(p)
+    expect("it has ended", status == 128 + signal.SIGKILL, (status, out, err))
+
+
 def a_wait_is_told_and_can_be_ended():
     t = profile_on_terminal("sh", "-c", "sleep 1000 & echo pid $! end; exit 3")
     t.read("Ctrl-C ends")
@@ -328,6 +386,8 @@ TESTS = (
     what_was_ignored_stays_so,
     ctrl_c_is_the_programs,
     who_insists_gets_out,
+    a_program_that_stops_itself_gives_the_terminal_back,
+    a_stop_is_seen_and_ends_for_both,
     a_wait_is_told_and_can_be_ended,
     the_screen_is_the_programs,
     the_background_is_quiet,
