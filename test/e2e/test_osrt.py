@@ -290,6 +290,14 @@ def a_program_with_its_own_sigprof_is_left_alone():
     check([l[2] for l in r.of("issue")] == ["11"], r.of("issue"))
 
 
+def who_waits_for_sigprof_gets_what_was_sent():
+    for sources in (TIMER, OSRT | TIMER):
+        r = same([E2E + "process_guest", "wait_sigprof"], sources=sources)
+        check(not r.of("issue"), r.of("issue"))
+        r = same([E2E + "process_guest", "read_sigprof"], sources=sources)
+        check([l[2] for l in r.of("issue")] == ["11"], r.of("issue"))
+
+
 def too_short_waits(sources):
     """Threads that waited for less than they must have; none waited for more than it can have."""
     r = Recording([sys.executable, HERE + "/guests/gil_guest.py"], sources=sources, env={"LISTEN_CLOCK": "1"})
@@ -356,7 +364,7 @@ TESTS = [calls_have_their_length, calls_have_their_length_without_a_counter, sle
          many_forks_at_once_are_all_told, threads_tell_their_names,
          libraries_are_found_where_the_caller_looks, many_threads_do_not_hide_a_library, locks_of_the_driver_are_spared,
          locks_that_the_user_asks_for_are_seen, timer_samples_tell_the_split,
-         a_program_with_its_own_sigprof_is_left_alone, gil_waits_add_up, a_static_program_is_unaffected,
+         a_program_with_its_own_sigprof_is_left_alone, who_waits_for_sigprof_gets_what_was_sent, gil_waits_add_up, a_static_program_is_unaffected,
          *(runner.named(name + "_is_unaffected", check_ordinary, name) for name in ORDINARY)]
 
 if __name__ == "__main__":

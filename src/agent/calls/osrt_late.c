@@ -38,8 +38,9 @@ static u64 real_of(u32 ix)
 }
 
 /* Those that tell of timers of ours, which nobody has here, or would be told another parent. */
-static const char unused[][16] = { "sigaction",	  "signal",	   "ssignal",	"bsd_signal",
-				   "sysv_signal", "__sysv_signal", "setitimer", "getppid" };
+static const char unused[][16] = { "sigaction",	 "signal",	"ssignal",
+				   "bsd_signal", "sysv_signal", "__sysv_signal",
+				   "setitimer",	 "signalfd",	"getppid" };
 
 /* By the hash of their name; files have 100,000 entries with other names. */
 #define N_PLACES 1024u

@@ -46,6 +46,16 @@ bool lull_timer_is_on(void)
 	return atomic_load_explicit(&timer.state, memory_order_relaxed) == ON;
 }
 
+bool lull_timer_has_sent(void)
+{
+	return atomic_load_explicit(&timer.state, memory_order_relaxed) != OFF;
+}
+
+bool lull_timer_is_ours(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER && info->si_value.sival_ptr == &timer;
+}
+
 static void set_period(int id, u32 period_ns)
 {
 	struct timespec each = { .tv_sec = period_ns / LULL_NS_PER_S,
@@ -76,7 +86,9 @@ static void on_thread_end(void *arg)
 static void arm(void)
 {
 	struct lull_thread *t = lull_thread();
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
+				  .sigev_signo = SIGPROF,
+				  .sigev_value.sival_ptr = &timer };
 	bool is_idle = !atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed);
 	union lull_timer_key key;
 	int id;
@@ -157,7 +169,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	struct lull_thread *t = lull_self;
 	int saved = errno;
 
-	if (info->si_code == SI_TIMER) {
+	if (lull_timer_is_ours(info)) {
 		/* Neither attach here nor emit into a block that a fork has wiped. */
 		if (t && t->magic == LULL_WIRE_MAGIC && lull_timer_is_on())
 			sample(t, context);

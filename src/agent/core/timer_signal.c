@@ -3,6 +3,8 @@
  */
 #include "agent/core/timer.h"
 
+#include <errno.h>
+
 #include "agent/calls/oscall.h"
 
 LULL_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
@@ -49,28 +51,72 @@ LULL_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *value,
 }
 
 /*
- * The set a guest waits for, without our signal: it may be pending where the guest has blocked
- * everything.
+ * Who waits for SIGPROF may find ours: it is pending where the guest has blocked the signal. That
+ * one is taken away, and the guest waits on.
  */
-static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
+static bool may_find_ours(const sigset_t *set)
 {
-	if (!lull_timer_is_on() || sigismember(set, SIGPROF) != 1)
-		return set;
-	*copy = *set;
-	sigdelset(copy, SIGPROF);
-	return copy;
+	return lull_timer_has_sent() && sigismember(set, SIGPROF) == 1;
 }
 
-#define SIGWAIT(name, params, args)                                                        \
-	LULL_EXPORT int name params                                                        \
-	{                                                                                  \
-		sigset_t copy;                                                             \
-                                                                                           \
-		set = without_ours(set, &copy);                                            \
-		return lull_oscall_is_on() ? lull_timed_##name args : lull_real.name args; \
-	}
+static bool is_ours(int sig, const siginfo_t *info)
+{
+	return sig == SIGPROF && lull_timer_is_ours(info);
+}
 
-SIGWAIT(sigwait, (const sigset_t *set, int *sig), (set, sig))
-SIGWAIT(sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
-SIGWAIT(sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *timeout),
-	(set, info, timeout))
+#define WAIT(name, args) (lull_oscall_is_on() ? lull_timed_##name args : lull_real.name args)
+
+LULL_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	siginfo_t found;
+	int sig;
+
+	if (!may_find_ours(set))
+		return WAIT(sigwaitinfo, (set, info));
+	do
+		sig = WAIT(sigwaitinfo, (set, &found));
+	while (is_ours(sig, &found));
+	if (sig > 0 && info)
+		*info = found;
+	return sig;
+}
+
+LULL_EXPORT int sigwait(const sigset_t *set, int *sig)
+{
+	siginfo_t found;
+	int r;
+
+	if (!may_find_ours(set))
+		return WAIT(sigwait, (set, sig));
+	do
+		r = WAIT(sigwaitinfo, (set, &found));
+	while (is_ours(r, &found) || (r < 0 && errno == EINTR));
+	if (r < 0)
+		return errno;
+	*sig = r;
+	return 0;
+}
+
+LULL_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	siginfo_t found;
+	int sig;
+
+	if (!may_find_ours(set))
+		return WAIT(sigtimedwait, (set, info, timeout));
+	/* Ours take none of the timeout: they come while the thread runs, not while it waits. */
+	do
+		sig = WAIT(sigtimedwait, (set, &found, timeout));
+	while (is_ours(sig, &found));
+	if (sig > 0 && info)
+		*info = found;
+	return sig;
+}
+
+/* Ours would be read from it as well. */
+LULL_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
+{
+	if (lull_timer_is_on() && sigismember(set, SIGPROF) == 1)
+		lull_timer_yield();
+	return lull_real.signalfd(fd, set, flags);
+}

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -224,15 +225,21 @@ static void count(int sig)
 	n_signals++;
 }
 
+/* Time for samples, if somebody took some; they wait where SIGPROF is blocked. */
+static void burn(void)
+{
+	u64 until = lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 100000000;
+
+	while (lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
+		burn_a(1000);
+}
+
 static void own_sigprof(void)
 {
 	struct itimerval value = { .it_interval.tv_usec = 10000, .it_value.tv_usec = 10000 };
 	struct sigaction act = { .sa_handler = count }, old = { .sa_handler = count };
-	u64 until = lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 100000000;
 
-	/* Time for samples, if somebody took some. */
-	while (lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
-		burn_a(1000);
+	burn();
 	sigaction(SIGPROF, NULL, &old);
 	printf("before: default %d, flags %d\n", old.sa_handler == SIG_DFL, old.sa_flags);
 	printf("signal(SIG_DFL): default %d\n", signal(SIGPROF, SIG_DFL) == SIG_DFL);
@@ -244,6 +251,63 @@ static void own_sigprof(void)
 	while (n_signals < 10)
 		burn_a(1000);
 	puts("10 signals");
+}
+
+static void *take_all(void *set)
+{
+	int sig = 0;
+
+	sigwait(set, &sig);
+	printf("a thread for signals: %s\n", sig == SIGPROF ? "SIGPROF" : "another");
+	return NULL;
+}
+
+/* Each way to wait for SIGPROF gets what was sent, and nothing else. */
+static void wait_sigprof(void)
+{
+	struct timespec soon = { .tv_nsec = 1000000 };
+	siginfo_t info = { 0 };
+	pthread_t thread;
+	sigset_t set;
+	int sig = 0;
+
+	sigfillset(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	pthread_create(&thread, NULL, take_all, &set);
+	burn();
+	kill(getpid(), SIGPROF);
+	pthread_join(thread, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGPROF);
+	burn();
+	printf("none: %d\n", sigtimedwait(&set, NULL, &soon) == -1 && errno == EAGAIN);
+	kill(getpid(), SIGPROF);
+	printf("sigwait %d, SIGPROF %d\n", sigwait(&set, &sig), sig == SIGPROF);
+	burn();
+	kill(getpid(), SIGPROF);
+	sig = sigwaitinfo(&set, &info);
+	printf("sigwaitinfo %d, by us %d\n", sig == SIGPROF, info.si_pid == getpid());
+	burn();
+	kill(getpid(), SIGPROF);
+	sig = sigtimedwait(&set, &info, NULL);
+	printf("sigtimedwait %d, by us %d\n", sig == SIGPROF, info.si_pid == getpid());
+}
+
+/* A descriptor for SIGPROF has what was sent, and nothing else. */
+static void read_sigprof(void)
+{
+	struct signalfd_siginfo info = { 0 };
+	sigset_t set;
+	int fd;
+
+	sigfillset(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	burn();
+	printf("none: %d\n", read(fd, &info, sizeof(info)) == -1 && errno == EAGAIN);
+	kill(getpid(), SIGPROF);
+	printf("read %d, by us %d\n", read(fd, &info, sizeof(info)) == sizeof(info),
+	       (pid_t)info.ssi_pid == getpid());
 }
 
 /* A library that only this program's RUNPATH leads to. */
@@ -284,10 +348,16 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{ "family", family },	{ "forks", forks },
-		{ "many", many },	{ "names", names },
-		{ "sampled", sampled }, { "own_sigprof", own_sigprof },
-		{ "runpath", runpath }, { "runpath_late", runpath_late },
+		{ "family", family },
+		{ "forks", forks },
+		{ "many", many },
+		{ "names", names },
+		{ "sampled", sampled },
+		{ "own_sigprof", own_sigprof },
+		{ "runpath", runpath },
+		{ "runpath_late", runpath_late },
+		{ "wait_sigprof", wait_sigprof },
+		{ "read_sigprof", read_sigprof },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
