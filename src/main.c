@@ -10,6 +10,7 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/own_stack.h"
 #include "text/opt.h"
 #include "text/term.h"
 #include "cmd/cmd.h"
@@ -91,7 +92,7 @@ static void fill_streams(void)
 		close(fd);
 }
 
-int main(int argc, char **argv)
+static int begin(int argc, char **argv)
 {
 	char help_word[] = "help";
 	char *help[] = { help_word, NULL };
@@ -116,4 +117,9 @@ int main(int argc, char **argv)
 	}
 	cmd = lull_cmd_find(word, &nearest);
 	return cmd ? run(cmd, argc - 1, argv + 1) : unknown(word, nearest);
+}
+
+int main(int argc, char **argv)
+{
+	return lull_own_stack_run(begin, argc, argv);
 }

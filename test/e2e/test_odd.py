@@ -277,6 +277,22 @@ def other_limits():
         expect(f"limit {which}", (status, out) == (0, "got it\n"), (status, out, said))
 
 
+def a_small_limit_of_the_stack():
+    """It is meant for the program; lull itself needs more."""
+    def small():
+        resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, 64 << 10))
+
+    p = runner.start(["sleep", "1000"])
+    for words in (["profile", "-o", "odd", "-f", "true", "sh", "-c", "ulimit -s; ulimit -Hs"], ["info", "odd.lull"],
+                  ["stats", "odd.lull"], ["profile", "-o", "odd", "-f", "true", GUEST, "memory", "1"],
+                  ["attach", "-o", "odd", "-f", "true", "--duration", "0.2", str(p.pid)]):
+        status, (out, said) = run([LULL, *words], preexec_fn=small)
+        is_fine = status == 0 or words[0] == "attach" and "ptrace" in said
+        expect(words, is_fine and "crashed" not in said, (status, out, said))
+        if "ulimit -s; ulimit -Hs" in words:
+            expect("the limit of the program", out == "64\n64\n", out)
+
+
 def more_processes_than_open_files():
     """Two descriptors each; the recorder takes what the hard limit allows, the program keeps its own."""
     # All are there at once, and stay when the recording ends with the one that has started them.
@@ -415,7 +431,7 @@ TESTS = (
     full_memory_harms_only_the_recording,
     a_head_gone_wild_harms_only_the_recording,
     a_limit_of_memory_is_the_programs,
-    other_limits,
+    other_limits, a_small_limit_of_the_stack,
     more_processes_than_open_files,
     a_job_that_begins_again_gets_past_what_died,
     a_stranger_in_another_root,
