@@ -90,6 +90,11 @@ def arguments_may_take_all_the_room():
     same("full", "spawn")
 
 
+def what_cannot_be_read_is_the_kernels_to_refuse():
+    for sources in ("none", "osrt"):
+        same("unreadable", options=("-t", sources, "-s", "none"))
+
+
 def orphans_come_to_init():
     same("orphan")
 
@@ -418,7 +423,7 @@ TESTS = (
     system_calls_made_directly_are_what_they_are,
     a_small_stack_is_enough,
     arguments_may_take_all_the_room,
-    orphans_come_to_init,
+    what_cannot_be_read_is_the_kernels_to_refuse, orphans_come_to_init,
     a_program_of_another_c_library,
     a_program_with_address_sanitizer,
     a_program_in_valgrind,

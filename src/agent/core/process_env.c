@@ -9,6 +9,7 @@
 #include "base/loader.h"
 
 #define KEPT_BYTES 8192u /* of all kept variables together */
+#define PAGE_BYTES 4096u /* the smallest page there is */
 
 enum { SAME, ADD, FRONT, CUT }; /* lull_child_env.vars[].todo */
 
@@ -102,13 +103,33 @@ const char *lull_child_env_agent(void)
 	return kept.entry[PRELOAD] ? kept.agent : NULL;
 }
 
-static size_t count(char *const *entries)
+/* Of a page that was found readable, the others are; `page` is the last such one. */
+static bool is_there(const void *at, u64 *page)
 {
-	size_t n = 0;
+	u64 addr = (u64)at & ~7ull; /* does not cross a page */
 
-	while (entries && entries[n])
-		n++;
-	return n;
+	if (addr / PAGE_BYTES == *page)
+		return true;
+	if (!lull_sys_may_read(addr))
+		return false;
+	*page = addr / PAGE_BYTES;
+	return true;
+}
+
+/* Count them; false if the kernel would say EFAULT. The program may hand over anything. */
+static bool count(char *const *entries, size_t *n)
+{
+	u64 list_page = UINT64_MAX, text_page = UINT64_MAX;
+
+	for (*n = 0; entries; (*n)++) {
+		if (!is_there(entries + *n, &list_page))
+			return false;
+		if (!entries[*n])
+			break;
+		if (!is_there(entries[*n], &text_page))
+			return false;
+	}
+	return true;
 }
 
 /* Index in the given environment of a variable, or n_given. */
@@ -142,9 +163,8 @@ void lull_child_env_plan(struct lull_child_env *env, char *const *given, bool ca
 
 	env->given = given;
 	env->room_bytes = 0;
-	if (!kept.agent)
+	if (!kept.agent || !count(given, &env->n_given))
 		return;
-	env->n_given = count(given);
 	for (size_t i = 0; i < LULL_N_CHILD_VARS; i++) {
 		size_t at = find(env, vars[i].name);
 		u8 todo = todo_of(env, i, at, can_hold);

@@ -33,7 +33,7 @@ struct lull_child_env {
 	} vars[LULL_N_CHILD_VARS];
 };
 
-/* What a child with this environment lacks, or has too much. */
+/* What a child with this environment lacks, or has too much; nothing if it cannot be read. */
 void lull_child_env_plan(struct lull_child_env *env, char *const *given, bool can_hold);
 
 /* Make the new one in `room`, which it needs as long as it lives; the given one without room. */

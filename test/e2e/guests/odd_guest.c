@@ -373,6 +373,37 @@ static int signal_stack(bool is_bare)
 	return 1;
 }
 
+/* ---- what is handed over is not there ---- */
+
+static char *volatile nowhere = (char *)8; /* not for the compiler to see */
+
+static int unreadable(void)
+{
+	char *good[] = { "/bin/true", NULL }, *with_bad[] = { "A=1", nowhere, NULL };
+	char **bad = (char **)nowhere, **edge, **envs[] = { bad, with_bad, NULL };
+	pid_t pid;
+
+	/* Ends where no memory is, without a NULL. */
+	edge = mmap(NULL, 1 << 17, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (edge == MAP_FAILED || munmap((char *)edge + (1 << 16), 1 << 16))
+		return 77;
+	edge += (1 << 16) / sizeof(char *) - 1;
+	*edge = "B=2";
+	envs[2] = edge;
+	for (int i = 0; i < 3; i++) {
+		errno = 0;
+		printf("execve %d", execve(good[0], good, envs[i]));
+		printf(" %s, posix_spawn ", strerror(errno));
+		puts(strerror(posix_spawn(&pid, good[0], NULL, NULL, good, envs[i])));
+	}
+	printf("argv %d", execve(good[0], bad, environ));
+	printf(" %s, path", strerror(errno));
+	printf(" %d", execve(nowhere, good, environ));
+	printf(" %s, ", strerror(errno));
+	puts(strerror(posix_spawn(&pid, nowhere, NULL, NULL, good, environ)));
+	return 13;
+}
+
 /* ---- as many arguments as the kernel takes ---- */
 
 enum { WORD = 100000 };
@@ -460,6 +491,8 @@ int main(int argc, char **argv)
 		return signal_stack(argc > 2);
 	if (!strcmp(what, "full"))
 		return full(argc > 2);
+	if (!strcmp(what, "unreadable"))
+		return unreadable();
 	if (!strcmp(what, "orphan"))
 		return orphan();
 	if (!strcmp(what, "small_stack"))
