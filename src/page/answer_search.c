@@ -22,6 +22,7 @@
 #include "base/sort.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "timeline/detail.h"
 #include "timeline/name.h"
 #include "trace/file_frame.h"
 
@@ -32,6 +33,7 @@
 #define LONG_NAME     600u  /* of a longer one, as much as was given must be the same */
 #define MAX_NAME_TEXT 2048u
 #define N_BUCKETS     512u
+#define NEAR_EVENTS   64u
 #define LIMIT_NS      (10 * LULL_NS_PER_S)
 
 struct hit {
@@ -167,6 +169,36 @@ static size_t hit_at(const struct search *s, u64 at_ns)
 	return low < s->hits.n ? low : 0;
 }
 
+static bool is_there(const struct search *s, u32 lane, const struct hit *hit)
+{
+	struct lull_vec events;
+	const struct lull_found *found;
+	bool is = false;
+
+	lull_vec_init(&events, sizeof(struct lull_found));
+	lull_detail_events(s->t, lane, (struct lull_span){ hit->start_ns, hit->start_ns + 1 },
+			   NEAR_EVENTS, &events);
+	found = events.at;
+	for (size_t i = 0; i < events.n && !is; i++)
+		is = found[i].event.start_ns == hit->start_ns &&
+		     found[i].event.end_ns == hit->end_ns;
+	lull_vec_release(&events);
+	return is;
+}
+
+/* What overlaps on a row lies on lines of its own; which one that is, only its lanes know. */
+static u32 lane_of(const struct search *s, const struct hit *hit)
+{
+	const struct lull_tl_lane *lane = lull_timeline_lane(s->t, hit->lane);
+	const struct lull_row *row = lull_timeline_row(s->t, lane->row);
+
+	for (u32 i = row->first_lane; row->n_lanes > 1 && i < row->first_lane + row->n_lanes; i++) {
+		if (lull_timeline_lane(s->t, i)->source == lane->source && is_there(s, i, hit))
+			return i;
+	}
+	return hit->lane;
+}
+
 static void put_hits(struct lull_json *j, const struct search *s)
 {
 	const struct hit *hits = s->hits.at;
@@ -182,7 +214,7 @@ static void put_hits(struct lull_json *j, const struct search *s)
 	lull_json_array(j);
 	for (size_t i = first; i < s->hits.n && i - first < PAGE_HITS; i++) {
 		lull_json_array(j);
-		lull_json_u64(j, hits[i].lane);
+		lull_json_u64(j, lane_of(s, &hits[i]));
 		lull_json_u64(j, hits[i].start_ns - s->t->origin_ns);
 		lull_json_u64(j, hits[i].end_ns - s->t->origin_ns);
 		lull_json_end(j);
