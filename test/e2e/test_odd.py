@@ -346,6 +346,14 @@ def a_stranger_in_another_root():
     expect("a child without an agent is told", "could not start" in said and "agent_refused" in issues(), said)
 
 
+def without_proc_the_agent_is_found():
+    if run(["unshare", "--mount", "umount", "-l", "/proc"])[0]:
+        skip("/proc cannot be taken away here")
+    status, (out, said) = run(["unshare", "--mount", "sh", "-c", 'umount -l /proc; exec "$@"', "sh", LULL, "profile", "-f", "true",
+                               "-o", "odd", "-t", "osrt", "-s", "none", GUEST, "memory", "1"])
+    expect("it is beside the command", (status, out) == (0, "got it\n"), (status, out, said))
+
+
 def a_large_environment_passes():
     env = dict(os.environ, **{f"ODD_{i}": "x" * 100 for i in range(5000)})
     status, (out, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", "/bin/sh", "-c",
@@ -439,7 +447,7 @@ TESTS = (
     other_limits, a_small_limit_of_the_stack,
     more_processes_than_open_files,
     a_job_that_begins_again_gets_past_what_died,
-    a_stranger_in_another_root,
+    a_stranger_in_another_root, without_proc_the_agent_is_found,
     a_large_environment_passes,
     a_recorder_that_was_told_to_ignore_children,
     a_recorder_without_standard_streams,

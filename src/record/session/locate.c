@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/types.h"
@@ -11,13 +12,17 @@
 #define LULL_LIBDIR "/usr/local/lib/lull"
 #endif
 
-/* Set `path` to the folder of this executable; "" when /proc is not mounted. */
+/* Set `path` to the folder of this executable; without /proc, by the name it was started with. */
 static void own_folder(struct lull_str *path)
 {
+	const char *named = (const char *)getauxval(AT_EXECFN);
 	char exe[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe));
-	char *slash = len > 0 ? memrchr(exe, '/', (size_t)len) : NULL;
+	char *slash;
 
+	if (len <= 0)
+		len = named && realpath(named, exe) ? (ssize_t)strlen(exe) : 0;
+	slash = len > 0 ? memrchr(exe, '/', (size_t)len) : NULL;
 	lull_str_clear(path);
 	if (slash)
 		lull_str_add(path, exe, (size_t)(slash - exe));
