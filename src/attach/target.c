@@ -442,11 +442,17 @@ static int refuse(const struct lull_attach_target *t, const char *why, struct lu
 
 static int check_state(struct lull_attach_target *t, struct lull_err *err)
 {
-	char text[256];
+	char text[256], number[32];
 
 	if (!lull_attach_status(t->pid, "State", text, sizeof(text)))
 		return lull_fail(err, LULL_E_NOT_FOUND, "there is no process %d", (int)t->pid);
 	snprintf(t->name, sizeof(t->name), "%d", (int)t->pid);
+	if (text[0] == 'Z' && lull_attach_status(t->pid, "Threads", number, sizeof(number)) &&
+	    atoi(number) > 1)
+		return lull_fail(err, LULL_E_UNSUPPORTED,
+				 "process %d: its main thread has ended while others go on; lull "
+				 "cannot attach to such a program; start it with `lull profile`",
+				 (int)t->pid);
 	if (text[0] == 'Z' || text[0] == 'X')
 		return lull_fail(err, LULL_E_NOT_FOUND, "process %d has ended", (int)t->pid);
 	if (lull_attach_status(t->pid, "Tgid", text, sizeof(text)) && atoi(text) != t->pid)

@@ -1193,6 +1193,22 @@ def a_stopped_program_is_refused():
     end(p)
 
 
+def a_program_without_its_main_thread_is_refused():
+    p = compiled("headless", "#include <pthread.h>\n#include <unistd.h>\nstatic void *f(void *a) { for (;;) pause(); return a; }\n"
+                 "int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_exit(0); }\n", "-pthread")
+    until(lambda: "State:\tZ" in open(f"/proc/{p.pid}/status").read(), "its main thread ends")
+    refused(p.pid, "its main thread has ended while others go on")
+
+
+def a_program_whose_root_is_empty_is_refused():
+    if os.geteuid() != 0:
+        skip("only root can have another root")
+    os.makedirs("bare", exist_ok=True)
+    p = compiled("rooted", "#include <unistd.h>\nint main(void) { for (chroot(\"bare\"), chdir(\"/\"); ;) pause(); }\n", "-w")
+    until(lambda: os.readlink(f"/proc/{p.pid}/root") != "/", "it has another root")
+    refused(p.pid, "no place for buffers", "in the root of the program")
+
+
 def for_others():
     """A copy of lull that every user can start, wherever this tree lies, and a folder in which every user can write."""
     if os.geteuid() != 0:
@@ -1314,7 +1330,8 @@ TESTS = (
     a_container_that_forbids_what_is_needed,
     what_is_no_program_is_refused,
     a_traced_program_is_refused,
-    a_stopped_program_is_refused,
+    a_stopped_program_is_refused, a_program_without_its_main_thread_is_refused,
+    a_program_whose_root_is_empty_is_refused,
     another_users_program_is_refused,
     a_program_that_hides_its_memory_is_refused,
     root_without_the_right_is_told_so,

@@ -65,6 +65,26 @@ static bool find_place(const char *root, u64 need_bytes, char *to, size_t room)
 	return has_room(to, need_bytes, 0);
 }
 
+/* No folder can be used: is there one at all? */
+static int refuse_places(const char *root, u64 need_bytes, struct lull_err *err)
+{
+	char path[LULL_SESSION_PATH_MAX / 2];
+	const char *folder;
+
+	for (int i = 0; (folder = place(i)) != NULL; i++) {
+		snprintf(path, sizeof(path), "%s%s", root, folder);
+		if (access(path, W_OK | X_OK) == 0)
+			return lull_fail(err, LULL_E_IO,
+					 "no space for buffers: neither /dev/shm nor /tmp has %llu "
+					 "MiB free; set TMPDIR",
+					 (unsigned long long)(need_bytes >> 20));
+	}
+	return lull_fail(err, LULL_E_IO,
+			 "no place for buffers: neither /dev/shm nor /tmp can be written to%s; "
+			 "make one of them, or set TMPDIR to a folder that can",
+			 *root ? " in the root of the program" : "");
+}
+
 static int map_control(struct lull_session *s, int flags, struct lull_err *err)
 {
 	struct stat st;
@@ -116,10 +136,7 @@ int lull_session_create(struct lull_session *s, const char *root, const char *na
 
 	memset(s, 0, sizeof(*s));
 	if (!find_place(root, need_bytes, folder, sizeof(folder)))
-		return lull_fail(err, LULL_E_IO,
-				 "no space for buffers: neither /dev/shm nor /tmp has %llu MiB "
-				 "free; set TMPDIR",
-				 (unsigned long long)(need_bytes >> 20));
+		return refuse_places(root, need_bytes, err);
 	snprintf(s->path, sizeof(s->path), "%s/" PREFIX "%u-%u-%llx", folder, getuid(), getpid(),
 		 (unsigned long long)lull_clock_ns(CLOCK_REALTIME));
 	if (mkdir(s->path, 0700) != 0)
