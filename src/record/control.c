@@ -469,12 +469,39 @@ static void note_missed(struct lull_collector *c)
 	c->n_missed = n;
 }
 
+/* Why a process could not make its file in shared memory, as far as an error says it. */
+static const char *reason_of(u32 error)
+{
+	switch (error) {
+	case ENOENT:
+		return "shared memory is not there: another root or file system";
+	case EACCES:
+	case EPERM:
+		return "shared memory is not writable: another user, or a sandbox";
+	case ENOSPC:
+		return "shared memory is full";
+	case EFBIG:
+		return "a limit on the size of files, ulimit -f";
+	case EMFILE:
+		return "a limit on open files, ulimit -n";
+	case ENFILE:
+		return "the system has no more open files";
+	case ENOMEM:
+		return "no memory, or a limit on it";
+	case EROFS:
+		return "shared memory is read-only";
+	default:
+		return NULL;
+	}
+}
+
 /* Processes whose agents could not even open an image, and images that we could not. */
 static void note_refused(struct lull_collector *c)
 {
 	u32 n = atomic_load(&c->session.control->n_refused);
 
-	lull_recording_issue(&c->recording, LULL_ISSUE_agent_refused, NULL, n - c->n_refused, NULL);
+	lull_recording_issue(&c->recording, LULL_ISSUE_agent_refused, NULL, n - c->n_refused,
+			     reason_of(atomic_load(&c->session.control->refused_errno)));
 	c->n_refused = n;
 	lull_recording_issue(&c->recording, LULL_ISSUE_image_unopened, NULL, c->n_unopened, NULL);
 }

@@ -162,8 +162,9 @@ struct lull_control {
 	_Atomic u32 n_in_round; /* processes that are in the present round of steps */
 	char ranks[256];	/* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
-	_Atomic u32 n_refused;	  /* processes in which an agent found no room for its image */
-	_Atomic u32 wants_stamps; /* 1: a server's requests come over the network; 2: seen */
+	_Atomic u32 n_refused;	   /* processes in which an agent could not make its image */
+	_Atomic u32 refused_errno; /* why, of the last one; 0 if it was nothing like this */
+	_Atomic u32 wants_stamps;  /* 1: a server's requests come over the network; 2: seen */
 	/*
 	 * A capture range begins a recording before the recorder has its file. Should the
 	 * recorder die in between, this is where the report goes, and which recording was the last

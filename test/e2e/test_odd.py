@@ -343,7 +343,18 @@ def a_stranger_in_another_root():
     root = os.path.abspath("root")
     os.makedirs(root, exist_ok=True)
     said = same("stranger", root)
-    expect("a child without an agent is told", "could not start" in said and "agent_refused" in issues(), said)
+    expect("a child without an agent is told", "could not start (shared memory is not there" in said, said)
+    expect("in the report, too", "agent_refused" in issues(), issues())
+
+
+def why_an_agent_could_not_start_is_told():
+    for which, value, reason in (("FSIZE", 100000, "ulimit -f"), ("NOFILE", 3, "ulimit -n")):
+        # Standard streams are all that is open, and the child is a new process.
+        code = (f"import resource as r, os; l = r.RLIMIT_{which}; r.setrlimit(l, ({value}, {value})); "
+                "pid = os.fork(); pid or os._exit(3); os.waitpid(pid, 0)")
+        status, (_, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", sys.executable, "-S",
+                                 "-c", code])
+        expect(f"{which} is named", status == 0 and f"could not start (a limit on " in said and reason in said, (status, said))
 
 
 def without_proc_the_agent_is_found():
@@ -447,7 +458,8 @@ TESTS = (
     other_limits, a_small_limit_of_the_stack,
     more_processes_than_open_files,
     a_job_that_begins_again_gets_past_what_died,
-    a_stranger_in_another_root, without_proc_the_agent_is_found,
+    a_stranger_in_another_root, why_an_agent_could_not_start_is_told,
+    without_proc_the_agent_is_found,
     a_large_environment_passes,
     a_recorder_that_was_told_to_ignore_children,
     a_recorder_without_standard_streams,

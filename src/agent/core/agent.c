@@ -137,7 +137,10 @@ static void discard(void *image, size_t size_bytes)
 		lull_sys_unmap(image, size_bytes);
 }
 
-/* Create and map the image file; smaller ones are tried when address space is limited. */
+/*
+ * Create and map the image file; smaller ones are tried when address space is limited. NULL with
+ * errno.
+ */
 static struct lull_image *map_image(u32 *n_chunks)
 {
 	struct lull_image *image = NULL;
@@ -145,6 +148,8 @@ static struct lull_image *map_image(u32 *n_chunks)
 
 	if (fd < 0)
 		return NULL;
+	/* If not even the smallest is allowed. */
+	errno = lull_sys_limit(RLIMIT_FSIZE) < lull_sys_limit(RLIMIT_AS) ? EFBIG : ENOMEM;
 	for (u32 n = allowed_chunks(); n >= 16 && !image; n /= 4) {
 		size_t size_bytes = LULL_IMAGE_DATA_OFF + (size_t)n * LULL_CHUNK_BYTES;
 
@@ -427,6 +432,13 @@ static bool is_deserted(const struct lull_control *c)
 	       syscall(SYS_kill, (long)c->collector_pid, 0L) != 0 && errno == ESRCH;
 }
 
+/* Right after what failed. */
+static void note_refused(struct lull_control *control)
+{
+	atomic_store(&control->refused_errno, (u32)errno);
+	atomic_fetch_add(&control->n_refused, 1);
+}
+
 bool lull_agent_ready(void)
 {
 	u32 state = LULL_AGENT_OFF;
@@ -441,7 +453,7 @@ bool lull_agent_ready(void)
 	if (lull_agent.live->waiting_pid)
 		lull_ring_forked();
 	if (is_deserted(lull_agent.control) || !open_image()) {
-		atomic_fetch_add(&lull_agent.control->n_refused, 1);
+		note_refused(lull_agent.control);
 		atomic_store(&lull_agent.live->state, LULL_AGENT_REFUSED);
 		return false;
 	}
@@ -630,7 +642,7 @@ static bool join_session(const char *session)
 	if (!control || is_left_out(control))
 		return false;
 	if (!make_live()) {
-		atomic_fetch_add(&control->n_refused, 1);
+		note_refused(control);
 		return false;
 	}
 	lull_agent.control = control;
