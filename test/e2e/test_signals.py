@@ -271,7 +271,7 @@ def the_background_is_quiet():
 def a_program_that_stops_itself_gives_the_terminal_back():
     if not shutil.which("bash"):
         runner.skip("no bash here")
-    t = Terminal("bash", "--norc", "-i")
+    t = Terminal("bash", "--norc", "--noediting", "-i")
     t.type("PS1='pro''mpt '\n")
     t.read("prompt ")
     for signum in ("TSTP", "STOP", "TTOU"):
