@@ -168,8 +168,8 @@ static void put(struct lull_question *to, const struct lull_requests *q)
 static int run(struct lull_question *q, struct lull_err *err)
 {
 	struct lull_requests requests;
-	int rc = lull_requests_init(&requests, q->reader, LULL_SPAN_ALL,
-				    LULL_REQUESTS_WANT_WHERE, err);
+	int rc = lull_requests_init(&requests, q->reader, LULL_SPAN_ALL, LULL_REQUESTS_WANT_WHERE,
+				    err);
 
 	if (!rc)
 		rc = lull_requests_keep_answered(&requests, err);

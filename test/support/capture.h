@@ -58,8 +58,7 @@ static inline void capture_unwind(struct capture *c)
 static inline const char *capture_name(const struct capture *c, size_t i)
 {
 	struct lull_elf *elf = lull_files_get(&c->files, c->pcs[i].file_ix)->elf;
-	const struct lull_elf_symbol *s =
-		elf ? lull_elf_find_symbol(elf, c->pcs[i].vaddr) : NULL;
+	const struct lull_elf_symbol *s = elf ? lull_elf_find_symbol(elf, c->pcs[i].vaddr) : NULL;
 
 	return s ? s->name : "?";
 }

@@ -116,11 +116,11 @@ static bool computes_tensors(const char *function, const char *module)
 					     "vectorized_loop",
 					     "at::internal::invoke_parallel",
 					     NULL };
-	static const char *const modules[] = { "libgomp",	 "libiomp",   "libmkl",
-					       "libopenblas",	 "libblas",   "libdnnl",
-					       "libarm_compute", "libomp.so", "onnxruntime",
-					       "openvino",	 "tflite",    "libggml-cpu",
-					       NULL };
+	static const char *const modules[] = {
+		"libgomp", "libiomp",	     "libmkl",	  "libopenblas", "libblas",
+		"libdnnl", "libarm_compute", "libomp.so", "onnxruntime", "openvino",
+		"tflite",  "libggml-cpu",    NULL
+	};
 
 	return has_any(function, names) || has_any(module, modules);
 }

@@ -272,13 +272,13 @@ int cuEventSynchronize(void *event)
 	return OK;
 }
 
-#define CALLS(CALL)                                                                              \
-	CALL(cuInit)                                                                             \
-	CALL(cuDevicePrimaryCtxRetain) CALL(cuCtxSetCurrent) CALL(cuCtxSynchronize)              \
-		CALL(cuMemAlloc_v2) CALL(cuMemFree_v2) CALL(cuMemcpyHtoD_v2)                     \
-			CALL(cuMemcpyHtoDAsync_v2) CALL(cuMemcpyDtoDAsync_v2)                    \
-				CALL(cuMemcpyDtoH_v2) CALL(cuMemsetD8Async) CALL(cuStreamCreate) \
-					CALL(cuStreamSynchronize) CALL(cuStreamDestroy_v2)
+#define CALLS(CALL)                                                                         \
+	CALL(cuInit)                                                                        \
+	CALL(cuDevicePrimaryCtxRetain)                                                      \
+	CALL(cuCtxSetCurrent) CALL(cuCtxSynchronize) CALL(cuMemAlloc_v2) CALL(cuMemFree_v2) \
+		CALL(cuMemcpyHtoD_v2) CALL(cuMemcpyHtoDAsync_v2) CALL(cuMemcpyDtoDAsync_v2) \
+			CALL(cuMemcpyDtoH_v2) CALL(cuMemsetD8Async) CALL(cuStreamCreate)    \
+				CALL(cuStreamSynchronize) CALL(cuStreamDestroy_v2)
 
 int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags)
 {

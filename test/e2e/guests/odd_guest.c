@@ -126,8 +126,9 @@ static int handler_exit(void)
 	F(cos)                                                                                 \
 	F(tan)                                                                                 \
 	F(asin)                                                                                \
-	F(acos) F(atan) F(sinh) F(cosh) F(tanh) F(exp) F(log) F(sqrt) F(cbrt) F(floor) F(ceil) \
-		F(rint) F(erf) F(tgamma) F(exp2) F(log2) F(log10) F(expm1)
+	F(acos)                                                                                \
+	F(atan) F(sinh) F(cosh) F(tanh) F(exp) F(log) F(sqrt) F(cbrt) F(floor) F(ceil) F(rint) \
+		F(erf) F(tgamma) F(exp2) F(log2) F(log10) F(expm1)
 
 #define AS_NAME(name) #name,
 static const char *const names[] = { FUNCTIONS(AS_NAME) };
