@@ -6,6 +6,7 @@
  *          (straggler, pipeline-imbalance).
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay/replay.h"
 
 static bool claim(const struct lull_claim *c)
@@ -40,6 +41,14 @@ static const char *table(const struct lull_subject *s)
 	return "kernel";
 }
 
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	if (why->n_subjects < 2)
+		lull_show(f, "kernel", NULL,
+			  "how much of it is a wait for a late rank cannot be seen from one rank: "
+			  "`lull why FOLDER`, with the reports of all, says");
+}
+
 const struct lull_cause lull_cause_collective_exposed = {
 	.id = "collective-exposed",
 	.title = "ranks exchange data while nothing computes",
@@ -66,4 +75,5 @@ const struct lull_cause lull_cause_collective_exposed = {
 	.claim = claim,
 	.apply = apply,
 	.table = table,
+	.prove = prove,
 };
