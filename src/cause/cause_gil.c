@@ -129,8 +129,7 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 	if (!h->shared_ns) {
 		snprintf(advice->assumes, sizeof(advice->assumes),
 			 "the other thread no longer runs Python, and that no step waits for what "
-			 "it "
-			 "does");
+			 "it does");
 		return;
 	}
 	if (lull_workers_are_few(&w, &why->replay)) {
