@@ -1,9 +1,11 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int lull_fail(struct lull_err *err, enum lull_code code, const char *fmt, ...)
 {
@@ -56,12 +58,23 @@ int lull_err_flush(struct lull_err *err, FILE *to, const char *what)
 		     : lull_fail(err, LULL_E_IO, "%s could not be written completely", what);
 }
 
+/* Folders without room for new files, such as /proc, say that a file in them does not exist, too. */
+static bool has_folder(const char *path, int n)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%.*s", n, path);
+	return access(folder, F_OK) == 0;
+}
+
 int lull_fail_creating(struct lull_err *err, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	int n = slash && slash > path ? (int)(slash - path) : 0;
+	int n = slash && slash > path ? (int)(slash - path) : 0, saved = errno;
+	bool is_missing = saved == ENOENT && n && !has_folder(path, n);
 
-	if (errno != ENOENT || !n)
+	errno = saved;
+	if (!is_missing)
 		return lull_fail_errno(err, "creating %s", path);
 	return lull_fail(err, LULL_E_IO, "there is no folder %.*s; make it first: mkdir -p %.*s", n,
 			 path, n, path);

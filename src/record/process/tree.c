@@ -244,8 +244,11 @@ struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 time_ns)
 
 struct lull_process *lull_tree_fork(struct lull_tree *t, u32 pid, u32 parent_pid, u64 time_ns)
 {
-	struct lull_process *p = first_since(t, pid, time_ns);
+	struct lull_process *p = first_since(t, pid, time_ns), *before = lull_tree_find(t, pid);
 
+	/* The kernel tells it first, and the child a little later: by then the end may be known. */
+	if (!p && before && before->end_ns >= time_ns)
+		return before;
 	if (!p)
 		return lull_tree_get(t, pid, parent_pid, time_ns);
 	if (!p->parent_pid)
