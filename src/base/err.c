@@ -58,7 +58,7 @@ int lull_err_flush(struct lull_err *err, FILE *to, const char *what)
 		     : lull_fail(err, LULL_E_IO, "%s could not be written completely", what);
 }
 
-/* Folders without room for new files, such as /proc, say that a file in them does not exist, too. */
+/* Folders that take no new files, such as /proc, also say that the file does not exist. */
 static bool has_folder(const char *path, int n)
 {
 	char folder[PATH_MAX];
