@@ -273,9 +273,20 @@ struct fact {
 
 struct facts {
 	const struct lull_subject *s;
+	bool is_torch;
 	struct lull_map known; /* stack to index in all */
 	struct lull_vec all;   /* struct fact */
 };
+
+/* Libraries of PyTorch for CPUs make their loops while the program runs. */
+static u32 bits_of(const struct facts *f, u32 stack)
+{
+	u32 bits = lull_location_stack_bits(f->s->reader, stack);
+
+	if (f->is_torch && lull_location_is_generated(f->s->reader, stack))
+		bits |= LULL_IN_CPU_OP;
+	return bits;
+}
 
 static struct fact fact_of(struct facts *f, u32 stack)
 {
@@ -285,8 +296,7 @@ static struct fact fact_of(struct facts *f, u32 stack)
 	if (is_new) {
 		*ix = (u32)f->all.n;
 		*(struct fact *)lull_vec_push(&f->all) =
-			(struct fact){ lull_location_stack_bits(f->s->reader, stack),
-				       lull_location_frame(f->s, stack),
+			(struct fact){ bits_of(f, stack), lull_location_frame(f->s, stack),
 				       lull_location_function(f->s, stack) };
 	}
 	return *(struct fact *)lull_vec_get(&f->all, *ix);
@@ -415,7 +425,7 @@ static u32 voter(const struct lull_subject *s, const struct lull_node *node, u64
 static void ask_samples(struct lull_gaps *g, const struct lull_subject *s)
 {
 	const struct lull_gap *gaps = g->all.at;
-	struct facts facts = { .s = s };
+	struct facts facts = { .s = s, .is_torch = lull_subject_is_torch(s) };
 
 	lull_map_init(&facts.known);
 	lull_vec_init(&facts.all, sizeof(struct fact));

@@ -380,6 +380,17 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 	return bits & LULL_IN_WRITE ? bits & ~(u32)LULL_IN_FILE : bits;
 }
 
+bool lull_location_is_generated(struct lull_reader *r, u32 stack)
+{
+	struct walk w = walk_from(r, stack);
+	u32 frame = next_frame(&w);
+
+	while (frame && w.frames[frame - 1].kind == LULL_FRAME_KERNEL)
+		frame = next_frame(&w);
+	return frame && w.frames[frame - 1].kind == LULL_FRAME_JIT &&
+	       !*lull_reader_string(r, w.frames[frame - 1].function, NULL);
+}
+
 bool lull_location_is_update(struct lull_reader *r, u32 stack)
 {
 	struct walk w = walk_from(r, stack);

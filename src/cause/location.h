@@ -21,6 +21,12 @@ struct lull_location {
 /* LULL_IN_... of a call stack: loader, storage, or framework code in its innermost frame. */
 u32 lull_location_stack_bits(struct lull_reader *r, u32 stack);
 
+/*
+ * Whether the innermost code outside of the Linux kernel was made while the program ran, and has no
+ * name: it belongs to no file.
+ */
+bool lull_location_is_generated(struct lull_reader *r, u32 stack);
+
 /* Whether the innermost frame of Python is the optimizer's; cheaper than all bits. */
 bool lull_location_is_update(struct lull_reader *r, u32 stack);
 

@@ -233,11 +233,19 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	return p.to_ns;
 }
 
+/* Launching does not take the framework so long: it does something else, or has it done. */
+static bool is_long_work(const struct part *p)
+{
+	return p->to_ns - p->from_ns >= LULL_TN(framework_ns) && p->pause == LULL_NO_PAUSE &&
+	       !(p->inside & (LULL_IN_WAIT | LULL_IN_QUEUE | LULL_IN_EVENTS));
+}
+
 /* Time that could be the program's own: not loading, writing, pausing or framework code. */
 static bool could_be_own(const struct part *p)
 {
 	return !(p->inside & (LULL_IN_LOADER | LULL_IN_STORAGE | LULL_IN_WRITE | LULL_IN_CALLS |
-			      LULL_IN_COMPILE | LULL_IN_FRAMEWORK)) &&
+			      LULL_IN_COMPILE)) &&
+	       (!(p->inside & LULL_IN_FRAMEWORK) || is_long_work(p)) &&
 	       (p->pause == LULL_NO_PAUSE || p->pause == LULL_HOST_BLOCKED);
 }
 

