@@ -64,6 +64,7 @@ static bool claim(const struct lull_claim *c)
 static void apply(struct lull_what_if *w)
 {
 	lull_what_if_drop_trips(w, LULL_CAUSE_IX_cpu_offload);
+	lull_what_if_drop_made(w, LULL_CAUSE_IX_cpu_offload);
 	for (u32 i = 0; i < w->n; i++)
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_cpu_offload);
 }
@@ -78,8 +79,9 @@ const struct lull_cause lull_cause_cpu_offload = {
 	       "least 150 us, or in which more than half of the native samples are in kernels "
 	       "for CPUs (vectorised loops of PyTorch, OpenMP, MKL, oneDNN). A batch that is made "
 	       "so is input-pipeline, unless a module of the program makes it. The prediction "
-	       "removes them, and the copies for them: it leaves out what the same work takes on "
-	       "the device.",
+	       "removes them, the copies for them, and the memory for what they make: it leaves "
+	       "out what the same work takes on the device, and copies of what it is done on, "
+	       "where that does not come from the device.",
 	.fix = "keep the data on the device and compute there",
 	.fix_torch = "keep tensors and modules on the device (.to(device); no .cpu() before the "
 		     "computation); a fused optimizer on the device instead of one on the CPU",

@@ -172,6 +172,9 @@ f64 lull_what_if_slices_ns(const struct lull_what_if *w, u32 node, u8 cause);
  */
 f64 lull_what_if_drop_trips(struct lull_what_if *w, u8 cause);
 
+/* Take away copies of what the host has made just before, and the cause's work for it. */
+void lull_what_if_drop_made(struct lull_what_if *w, u8 cause);
+
 /* Turn a copy from or to pageable memory into an asynchronous one with pinned memory. */
 void lull_what_if_pin(struct lull_what_if *w, u32 node);
 

@@ -4,33 +4,50 @@
  * A trip begins where a result is copied to the host, and ends with the next launch. What the host
  * does with the result, the device can do as well: then its copies in both directions go, and the
  * waits for them.
+ *
+ * What the host makes without anything from the device is copied to it as well: where the device
+ * makes it, that copy goes. What it is made of has to be copied instead; how much that is nobody
+ * knows, so it takes no time here.
  */
 #include "cause/cause.h"
 #include "cause/replay/replay.h"
 #include "cause/thresholds.h"
 
-/* Whether the call copies a result to the host, of more than a number or two. */
-static bool begins(const struct lull_what_if *w, const struct lull_replay_node *n)
-{
-	const struct lull_subject *s = w->replay->subject;
-	const struct lull_unit *unit;
-
-	if (n->kind != LULL_KIND_OF_COPY || !(n->flags & LULL_NODE_OUT) || !n->n_ops ||
-	    lull_call_copies_out(s, n->node))
-		return false;
-	unit = &s->units.at[w->ops[n->op].unit];
-	return unit->kind == LULL_UNIT_COPY &&
-	       lull_units_copy(&s->units, unit)->size_bytes >= LULL_TN(result_bytes);
-}
-
 /* Causes whose work may be on what came. */
 static const u8 work[] = { LULL_CAUSE_IX_host_compute, LULL_CAUSE_IX_cpu_offload,
 			   LULL_CAUSE_IX_input_pipeline };
+
+/* What the host would not be held up by either: memory for what it makes, others on its CPU. */
+static const u8 beside[] = { LULL_CAUSE_IX_page_faults, LULL_CAUSE_IX_os_scheduling };
 
 /* The work of a trip, and what one cause has of it. */
 struct trip {
 	f64 all_ns, ns;
 };
+
+/* Bytes that the call copies in this direction (enum lull_node_flags). */
+static u64 copied(const struct lull_what_if *w, u32 node, u8 flag)
+{
+	const struct lull_replay_node *n = &w->nodes[node];
+	const struct lull_units *units = &w->replay->subject->units;
+	const struct lull_unit *unit;
+
+	if (n->kind != LULL_KIND_OF_COPY || !(n->flags & flag) || !n->n_ops)
+		return 0;
+	unit = &units->at[w->ops[n->op].unit];
+	return unit->kind == LULL_UNIT_COPY ? lull_units_copy(units, unit)->size_bytes : 0;
+}
+
+/*
+ * Whether the call copies a result to the host, of more than a number or two. What the CPU computes
+ * on is not there to be kept.
+ */
+static bool begins(const struct lull_what_if *w, u32 node, u8 cause)
+{
+	return copied(w, node, LULL_NODE_OUT) >= LULL_TN(result_bytes) &&
+	       (cause == LULL_CAUSE_IX_cpu_offload ||
+		!lull_call_copies_out(w->replay->subject, w->nodes[node].node));
+}
 
 /* The call that ends the trip which begins at `from`. */
 static u32 find_end(const struct lull_what_if *w, u32 from, u8 cause, struct trip *trip)
@@ -50,6 +67,15 @@ static u32 find_end(const struct lull_what_if *w, u32 from, u8 cause, struct tri
 	return w->n;
 }
 
+/* What the host does before the call, and what that costs it. */
+static void drop_work(struct lull_what_if *w, u32 node)
+{
+	for (size_t k = 0; k < LULL_COUNT_OF(work); k++)
+		lull_what_if_drop_slices(w, node, work[k]);
+	for (size_t k = 0; k < LULL_COUNT_OF(beside); k++)
+		lull_what_if_drop_slices(w, node, beside[k]);
+}
+
 static void drop(struct lull_what_if *w, u32 from, u32 end)
 {
 	for (u32 i = from; i < w->n && i <= end; i++) {
@@ -57,8 +83,8 @@ static void drop(struct lull_what_if *w, u32 from, u32 end)
 
 		if (w->nodes[i].chain != w->nodes[from].chain)
 			continue;
-		for (size_t k = 0; i > from && k < LULL_COUNT_OF(work); k++)
-			lull_what_if_drop_slices(w, i, work[k]);
+		if (i > from)
+			drop_work(w, i);
 		if (kind == LULL_KIND_OF_COPY || kind == LULL_KIND_OF_SYNC)
 			lull_what_if_remove(w, i);
 	}
@@ -76,7 +102,7 @@ f64 lull_what_if_drop_trips(struct lull_what_if *w, u8 cause)
 	for (u32 i = 0; i < w->n; i++) {
 		u32 end;
 
-		if (i < done[w->nodes[i].chain] || !begins(w, &w->nodes[i]))
+		if (i < done[w->nodes[i].chain] || !begins(w, i, cause))
 			continue;
 		end = find_end(w, i, cause, &trip);
 		done[w->nodes[i].chain] = end;
@@ -87,4 +113,26 @@ f64 lull_what_if_drop_trips(struct lull_what_if *w, u8 cause)
 		sum += trip.ns;
 	}
 	return sum / w->replay->n_rounds;
+}
+
+static u32 round_of(const struct lull_what_if *w, u32 node)
+{
+	return w->replay->subject->chain.nodes[w->nodes[node].node].round;
+}
+
+void lull_what_if_drop_made(struct lull_what_if *w, u8 cause)
+{
+	u32 round = LULL_NONE; /* of what was made last */
+
+	for (u32 i = 0; i < w->n; i++) {
+		if (!w->nodes[i].is_gone && copied(w, i, LULL_NODE_IN) &&
+		    lull_what_if_slices_ns(w, i, cause) >= LULL_T(gap_long_ns)) {
+			round = round_of(w, i);
+			drop_work(w, i);
+			lull_what_if_remove(w, i);
+		} else if (round != LULL_NONE && round_of(w, i) == round) {
+			/* Memory for it is given back in the same step. */
+			lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_page_faults);
+		}
+	}
 }

@@ -18,7 +18,7 @@
 #include "cause/why.h"
 #include "cmd/why_print.h"
 
-#define MAX_CASES 700
+#define MAX_CASES 1000
 #define WIDTH	  80
 
 /* One golden test of `lull why`, or one report. */
