@@ -210,13 +210,13 @@ static void read_version(struct lull_python_target *target, struct lull_python_m
 		set_version(target, (u32)slots[1]);
 }
 
-/* Say whether the process is gone or closed to us, from errno. Want of descriptors may pass. */
-static int refuse(struct lull_err *err, const char *path)
+/* Say whether the process is gone or closed to us. Want of descriptors may pass. */
+static int refuse(struct lull_err *err, const char *what, int why)
 {
-	bool is_gone = errno == ENOENT || errno == ESRCH || errno == EMFILE || errno == ENFILE;
+	bool is_gone = why == ENOENT || why == ESRCH || why == EMFILE || why == ENFILE;
 
-	return lull_fail(err, is_gone ? LULL_E_NOT_FOUND : LULL_E_UNSUPPORTED, "%s: %s", path,
-			 strerror(errno));
+	return lull_fail(err, is_gone ? LULL_E_NOT_FOUND : LULL_E_UNSUPPORTED, "%s: %s", what,
+			 strerror(why));
 }
 
 int lull_python_find(struct lull_python_target *target, pid_t pid, struct lull_python_memory *m,
@@ -231,7 +231,7 @@ int lull_python_find(struct lull_python_target *target, pid_t pid, struct lull_p
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	maps = fopen(path, "re");
 	if (!maps)
-		return refuse(err, path);
+		return refuse(err, path, errno);
 	while (!is_found && fgets(line, sizeof(line), maps)) {
 		int fd;
 
@@ -249,7 +249,7 @@ int lull_python_find(struct lull_python_target *target, pid_t pid, struct lull_p
 	}
 	if (ferror(maps)) {
 		fclose(maps);
-		return refuse(err, path);
+		return refuse(err, path, errno);
 	}
 	fclose(maps);
 	if (runtime_hint)
@@ -259,7 +259,6 @@ int lull_python_find(struct lull_python_target *target, pid_t pid, struct lull_p
 	if (!target->runtime)
 		return lull_fail(err, LULL_E_NOT_FOUND, "no Python interpreter is mapped");
 	if (m->failure)
-		return lull_fail(err, LULL_E_UNSUPPORTED, "reading its memory: %s",
-				 strerror(m->failure));
+		return refuse(err, "reading its memory", m->failure);
 	return LULL_OK;
 }

@@ -730,6 +730,27 @@ static void a_process_without_python_is_not_found(void **state)
 	assert_int_equal(lull_python_attach(&py, getpid(), 0, &err), LULL_E_NOT_FOUND);
 }
 
+/*
+ * It forked, and its agent had said where the interpreter is; then it ended. Nobody refused
+ * anything.
+ */
+static void a_process_that_has_just_ended_is_not_found(void **state)
+{
+	struct lull_python *py;
+	struct lull_err err;
+	siginfo_t info;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(lull_python_attach(&py, pid, (u64)(uintptr_t)&info, &err),
+			 LULL_E_NOT_FOUND);
+	waitpid(pid, NULL, 0);
+}
+
 /* headers that are installed */
 
 /* Prints "field offset" for what python_layouts.def says of 3.9 to 3.12. */
@@ -836,6 +857,7 @@ int main(void)
 		cmocka_unit_test(line_tables_of_all_kinds),
 		cmocka_unit_test(installed_interpreters_show_their_stacks),
 		cmocka_unit_test(a_process_without_python_is_not_found),
+		cmocka_unit_test(a_process_that_has_just_ended_is_not_found),
 		cmocka_unit_test(layouts_agree_with_installed_headers),
 	};
 
