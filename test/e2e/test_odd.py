@@ -152,6 +152,15 @@ def a_program_with_address_sanitizer():
     expect("the user's options stay", got == (0, "verify_asan_link_order=0:detect_leaks=0\n", ""), got)
 
 
+def what_python_says_of_a_crash():
+    words = [sys.executable, "-X", "faulthandler", "-c", "import ctypes; ctypes.string_at(0)"]
+    status, (_, alone) = run(words)
+    recorded, (_, said) = run([LULL, "profile", "-q", "-f", "true", "-o", "odd", "-s", "none", *words])
+    expect("it crashes", (status, recorded) == (-signal.SIGSEGV, 128 + signal.SIGSEGV), (status, recorded))
+    alone, said = (re.sub("0x[0-9a-f]+", "address", text) for text in (alone, said))
+    expect("it says the same", said == alone, (alone, said))
+
+
 def a_program_in_valgrind():
     if not shutil.which("valgrind"):
         skip("no valgrind here")
@@ -445,6 +454,7 @@ TESTS = (
     what_cannot_be_read_is_the_kernels_to_refuse, orphans_come_to_init,
     a_program_of_another_c_library,
     a_program_with_address_sanitizer,
+    what_python_says_of_a_crash,
     a_program_in_valgrind,
     preloaded_libraries_can_be_taken_away,
     a_library_whose_handler_of_fork_comes_first,

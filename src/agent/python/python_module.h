@@ -39,6 +39,7 @@ struct py_module {
 /* What is used of Python. */
 #define PYTHON_FUNCTIONS(F)                                                         \
 	F(py_object *, PyModule_Create2, (struct py_module *, int))                 \
+	F(int, PyModule_AddFunctions, (py_object *, const struct py_method *))      \
 	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))              \
 	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))             \
 	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long))           \

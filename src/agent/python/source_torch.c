@@ -450,15 +450,21 @@ py_object *PyInit__lull(void)
 		.name = "_lull",
 		.doc = "the agent of the lull profiler, as Python sees it",
 		.size = -1,
-		.methods = methods,
 	};
+	py_object *made;
 
 	lull_loaded_walk(visit, NULL);
 	for (u32 i = 0; i < LULL_COUNT_OF(symbols); i++)
 		if (!*slot_of(i))
 			return NULL;
 	hooked.domain = lull_text("torch", 5);
-	return lull_py.PyModule_Create2(&module, PYTHON_API);
+	made = lull_py.PyModule_Create2(&module, PYTHON_API);
+	/* Not in the definition: faulthandler would list us where the program crashes. */
+	if (made && lull_py.PyModule_AddFunctions(made, methods)) {
+		lull_py.Py_DecRef(made);
+		return NULL;
+	}
+	return made;
 }
 
 static void forget(struct lull_thread *t)
