@@ -6,11 +6,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "text/out.h"
 #include "base/str.h"
 #include "text/term.h"
 #include "base/time.h"
+#include "base/vec.h"
 #include "model/device.h"
 #include "trace/issue.h"
 
@@ -434,22 +436,49 @@ static bool print_file_trouble(struct lull_reader *r, FILE *to)
 	return has_any;
 }
 
+/* Rows that say the same, such as one for each of many processes, become one with their sum. */
+static void add_up(struct lull_vec *issues, const struct lull_issue_row *rows, size_t n)
+{
+	struct lull_map known;
+
+	lull_map_init(&known);
+	for (size_t i = 0; i < n; i++) {
+		struct lull_issue_row *first;
+		bool is_new;
+		u32 *ix = lull_map_add(&known, (u64)rows[i].text << 32 | rows[i].detail, &is_new);
+
+		if (is_new) {
+			*ix = (u32)issues->n;
+			lull_vec_add(issues, &rows[i], 1);
+			continue;
+		}
+		first = lull_vec_get(issues, *ix);
+		first->count += rows[i].count;
+	}
+	lull_map_release(&known);
+}
+
 static void print_losses(struct lull_reader *r, FILE *to)
 {
 	size_t n;
 	const struct lull_issue_row *rows = lull_reader_dim(r, LULL_TABLE_issue, &n);
+	struct lull_vec issues;
 	bool has_any;
 
+	lull_vec_init(&issues, sizeof(*rows));
+	add_up(&issues, rows, n);
+	rows = issues.at;
 	print_heading(to, "losses and notices");
 	has_any = print_file_trouble(r, to);
 	for (int severity = LULL_SEVERITY_ERROR; severity >= 0; severity--)
-		for (size_t i = 0; i < n; i++)
+		for (size_t i = 0; i < issues.n; i++)
 			if (rows[i].severity == severity && rows[i].count) {
 				print_issue(r, &rows[i], to);
 				has_any = true;
 			}
 	if (!has_any)
 		fputs("  none\n", to);
+	lull_vec_release(&issues);
 }
 
 int lull_info_print(struct lull_reader *r, const char *path, bool has_environment, FILE *to,

@@ -89,6 +89,26 @@ static void info_tells_everything_in_the_order_it_is_asked(void **state)
 	free(text);
 }
 
+static void what_many_processes_say_is_said_once(void **state)
+{
+	static const char of_one[] =
+		"issue issue=6 name=killed severity=1 count=1 text=\"killed\"\n";
+	static const char *const pieces[] = { "losses and notices\n", "  loss    1 x lost (here)\n",
+					      "  loss    2 x lost (there)\n",
+					      "  notice  3 x killed\n", NULL };
+	struct lull_str text = LULL_STR_INIT;
+	char *printed;
+
+	lull_str_addf(&text, "%s%s", of_one, of_one);
+	lull_str_addf(&text, "issue issue=1 severity=2 count=1 text=lost detail=here\n");
+	lull_str_addf(&text, "issue issue=1 severity=2 count=2 text=lost detail=there\n%s", of_one);
+	printed = print(*state, lull_str_text(&text), false);
+	expect_order(printed, pieces);
+	assert_null(strstr(strstr(printed, "killed") + 1, "killed"));
+	free(printed);
+	lull_str_release(&text);
+}
+
 static void an_empty_report_is_told_so(void **state)
 {
 	static const char *const pieces[] = { "begin         unknown\n",
@@ -204,6 +224,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(info_tells_everything_in_the_order_it_is_asked),
+		cmocka_unit_test(what_many_processes_say_is_said_once),
 		cmocka_unit_test(an_empty_report_is_told_so),
 		cmocka_unit_test(processes_that_are_each_others_parents_are_listed_once),
 		cmocka_unit_test(json_holds_the_same),
