@@ -141,6 +141,14 @@ def the_program_alone_gets_it():
     expect("the worker", status == 0 and out == "told\nworker ends\nend\n", (status, out, err))
 
 
+def what_the_program_sends_its_parent():
+    """It says that it is ready; the parent would be who started lull."""
+    parent = "trap 'echo ready' USR1; trap 'echo done' TERM; \"$@\"; echo status $?"
+    command = [LULL, "profile", "-q", *CHEAP, "-o", "s", "sh", "-c", "kill -USR1 $PPID; kill -TERM $PPID; echo here; exit 4"]
+    done = runner.run(["sh", "-c", parent, "sh", *command], preexec_fn=usual)
+    expect("both are told", sorted(done.stdout.splitlines()) == ["done", "here", "ready", "status 4"], done)
+
+
 def what_was_ignored_stays_so():
     def deaf():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -383,6 +391,7 @@ TESTS = (
     what_is_for_the_group_comes_once,
     it_comes_once_on_a_busy_machine,
     the_program_alone_gets_it,
+    what_the_program_sends_its_parent,
     what_was_ignored_stays_so,
     ctrl_c_is_the_programs,
     who_insists_gets_out,

@@ -53,15 +53,24 @@ static bool is_for_program(const struct signalfd_siginfo *info)
 	       info->ssi_code == SI_TKILL || (info->ssi_signo == SIGHUP && getsid(0) == getpid());
 }
 
-static void hand_on(const struct lull_collector *c, const struct signalfd_siginfo *info)
+static void hand_on(pid_t to, const struct signalfd_siginfo *info)
 {
 	union sigval value;
 
 	memcpy(&value, &info->ssi_ptr, sizeof(value));
 	if (info->ssi_code == SI_QUEUE)
-		sigqueue(c->target.pid, (int)info->ssi_signo, value);
+		sigqueue(to, (int)info->ssi_signo, value);
 	else
-		kill(c->target.pid, (int)info->ssi_signo);
+		kill(to, (int)info->ssi_signo);
+}
+
+/*
+ * The program signals its parent, say that it is ready: without us that would be our parent. (0 if
+ * that is outside of our container.)
+ */
+static bool is_for_parent(const struct lull_collector *c, const struct signalfd_siginfo *info)
+{
+	return is_for_program(info) && info->ssi_pid == (u32)c->target.pid && getppid() > 0;
 }
 
 /* Ctrl-C that the program does not follow: first ask all to end, then make them. */
@@ -106,8 +115,10 @@ static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *i
 		c->is_over = true;
 	else if (c->target.has_ended)
 		return;
+	else if (!is_for_all && is_for_parent(c, info))
+		hand_on(getppid(), info);
 	else if (!is_for_all && is_for_program(info))
-		hand_on(c, info);
+		hand_on(c->target.pid, info);
 	else if (signal == SIGINT || signal == SIGQUIT)
 		on_interrupt(c);
 }

@@ -3,7 +3,8 @@
  *
  * A batch system, a container or a script that starts a program under lull knows the process id of
  * lull, not the program's. So signals sent to lull are forwarded to the program, and to no other
- * process: what the program does with its children is its decision. Signals that a terminal sends
+ * process: what the program does with its children is its decision. What the program itself sends
+ * to its parent, which is lull, is forwarded to the parent of lull. Signals that a terminal sends
  * reach the program directly, and so do those sent to a whole process group (witness.h). Signals
  * that were ignored when lull started stay ignored, for lull and for the program.
  */
