@@ -274,6 +274,7 @@ void lull_collector_reap(struct lull_collector *c)
 			c->target.has_ended = true;
 			c->target.wait_status = status;
 			c->ended_ns = lull_now_ns();
+			lull_signals_allow_stop();
 		}
 	}
 	lull_stops_follow(c);
@@ -604,6 +605,7 @@ static int run(struct lull_collector *c, struct lull_err *err)
 		return rc;
 	}
 	loop(c);
+	lull_signals_allow_stop();
 	if (c->options->attach) /* agents are to leave when it ends */
 		atomic_store(&c->session.control->is_over, 1);
 	tell_kernels(c);

@@ -311,6 +311,53 @@ def a_program_that_stops_itself_gives_the_terminal_back():
     t.end()
 
 
+CATCHER = """
+import os, signal
+signal.signal(signal.SIGTSTP, lambda s, f: os.write(1, b"cau" + b"ght\\n"))
+os.write(1, b"rea" + b"dy\\n")
+print("got", input())
+"""
+
+
+def a_program_that_catches_ctrl_z_keeps_the_terminal():
+    if not shutil.which("bash"):
+        runner.skip("no bash here")
+    t = Terminal("bash", "--norc", "--noediting", "-i")
+    with open("catcher.py", "w", encoding="ascii") as f:
+        f.write(CATCHER)
+    t.type(shlex.join([LULL, "profile", "-q", *CHEAP, "-o", "tty", sys.executable, "catcher.py"]) + "\n")
+    t.read("ready")
+    for _ in range(2):
+        t.shown = ""
+        t.type("\x1a")
+        t.read("caught")
+    t.type("a line\n")
+    t.read("got a line")
+    t.type("exit\n")
+    t.end()
+    expect("nobody was stopped", "Stopped" not in t.shown, t.shown)
+
+
+def what_stops_lull_stops_the_program():
+    if not shutil.which("bash"):
+        runner.skip("no bash here")
+    t = Terminal("bash", "--norc", "--noediting", "-i")
+    program = "echo pid $$ of $PPID end; while [ ! -e go ]; do sleep 0.05; done; exit 4"
+    t.type(shlex.join([LULL, "profile", "-q", *CHEAP, "-o", "tty", "sh", "-c", program]) + "\n")
+    t.read("end\r\n")
+    found = re.search(r"pid (\d+) of (\d+) end\r\n", t.shown)
+    os.kill(int(found[2]), signal.SIGTSTP)
+    t.read("Stopped")
+    with open(f"/proc/{found[1]}/stat", encoding="ascii") as f:
+        state = f.read().rpartition(")")[2].split()[0]
+    expect("both are stopped", state == "T", state)
+    open("go", "w").close()
+    t.type("fg; echo status $?\n")
+    t.read("status 4")
+    t.type("exit\n")
+    t.end()
+
+
 def a_stop_is_seen_and_ends_for_both():
     for other in (False, True):
         if os.path.exists("ready"):
@@ -396,6 +443,8 @@ TESTS = (
     ctrl_c_is_the_programs,
     who_insists_gets_out,
     a_program_that_stops_itself_gives_the_terminal_back,
+    a_program_that_catches_ctrl_z_keeps_the_terminal,
+    what_stops_lull_stops_the_program,
     a_stop_is_seen_and_ends_for_both,
     a_wait_is_told_and_can_be_ended,
     the_screen_is_the_programs,

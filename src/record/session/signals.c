@@ -12,10 +12,11 @@
 
 /*
  * What stays as it is: job control, which must stop us, too; crashes of our own; and what writing
- * into a closed pipe or beyond a limit raises, which is an error for us.
+ * into a closed pipe or beyond a limit raises, which is an error for us. Whether Ctrl-Z stops the
+ * program is for the program to say, and we do as it does (stops.h).
  */
 static const int unwatched[] = {
-	SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS,
+	SIGKILL, SIGSTOP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS,
 	SIGILL,	 SIGFPE,  SIGABRT, SIGSYS,  SIGTRAP, SIGPIPE, SIGXFSZ,
 };
 
@@ -36,11 +37,22 @@ int lull_signals_open(struct lull_collector *c, sigset_t *inherited, struct lull
 	for (int i = 1; i <= SIGRTMAX; i++)
 		if (is_ignored(i) && i != SIGCHLD && !(i == SIGUSR1 && c->flight.is_on))
 			sigdelset(&set, i);
+	if (c->options->attach)
+		sigdelset(&set, SIGTSTP);
 	sigprocmask(SIG_BLOCK, &set, inherited);
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (c->signal_fd < 0)
 		return lull_fail_errno(err, "watching signals");
 	return 0;
+}
+
+void lull_signals_allow_stop(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /*

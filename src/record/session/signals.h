@@ -20,6 +20,9 @@ struct lull_collector;
 /* Block what we watch and open `signal_fd`; `inherited` is what was blocked before. */
 int lull_signals_open(struct lull_collector *c, sigset_t *inherited, struct lull_err *err);
 
+/* From now on Ctrl-Z stops us without the program, which has ended. */
+void lull_signals_allow_stop(void);
+
 /* Take all that came. */
 void lull_signals_read(struct lull_collector *c);
 

@@ -79,24 +79,38 @@ static pid_t start_guard(pid_t program)
 	return guard;
 }
 
+/* Returns when we are continued. */
+static void stop_with(int signum)
+{
+	void (*before)(int) =
+		signal(signum, SIG_DFL); /* fails for SIGSTOP, which has no other way */
+	sigset_t set, blocked;
+
+	sigemptyset(&set);
+	sigaddset(&set, signum);
+	raise(signum);
+	sigprocmask(SIG_UNBLOCK, &set, &blocked);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	if (before != SIG_ERR)
+		signal(signum, before);
+}
+
 void lull_stops_follow(struct lull_collector *c)
 {
 	pid_t pid = c->target.pid, guard;
-	void (*before)(int);
 	int signum;
 
-	if (c->target.has_ended || !stays_stopped(pid, &signum))
-		return;
-	lull_progress_clear(&c->progress);
-	guard = start_guard(pid);
-	if (guard < 0)
-		return;
-	before = signal(signum, SIG_DFL); /* fails for SIGSTOP, which has no other way */
-	raise(signum);
-	signal(signum, before);
-	kill(guard, SIGKILL);
-	waitpid(guard, NULL, 0);
-	usleep(LOOK_US);
-	if (is_stopped(pid, 0, &signum))
-		kill(pid, SIGCONT);
+	while (!c->target.has_ended && stays_stopped(pid, &signum)) {
+		lull_progress_clear(&c->progress);
+		guard = start_guard(pid);
+		if (guard < 0)
+			return;
+		is_stopped(pid, 0, &signum); /* what is found later is another stop */
+		stop_with(signum);
+		kill(guard, SIGKILL);
+		waitpid(guard, NULL, 0);
+		usleep(LOOK_US);
+		if (is_shown_stopped(pid) && !is_stopped(pid, WNOWAIT, &signum))
+			kill(pid, SIGCONT);
+	}
 }
