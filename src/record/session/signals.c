@@ -123,12 +123,12 @@ static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *i
 		c->is_over = is_end(signal) || c->is_over; /* the program has no part in it */
 	else if (signal == SIGUSR1 && c->flight.is_on)
 		lull_flight_ask(c, LULL_FLIGHT_ASKED, "SIGUSR1");
+	else if (!is_for_all && is_for_parent(c, info))
+		hand_on(getppid(), info); /* also when its end was seen first */
 	else if (is_end_of_wait(c, signal))
 		c->is_over = true;
 	else if (c->target.has_ended)
 		return;
-	else if (!is_for_all && is_for_parent(c, info))
-		hand_on(getppid(), info);
 	else if (!is_for_all && is_for_program(info))
 		hand_on(c->target.pid, info);
 	else if (signal == SIGINT || signal == SIGQUIT)
