@@ -480,6 +480,32 @@ static void share_maps(struct slicer *sl)
 		parts[i].inside |= maps;
 }
 
+static bool is_call(const struct lull_host *h, const struct part *p)
+{
+	return p->event != LULL_NONE &&
+	       ((const struct lull_host_event *)h->events.at)[p->event].kind == LULL_HOST_OSCALL;
+}
+
+/*
+ * Where a call says how long the thread waits, samples of that wait say nothing about what it does
+ * on a CPU before and after.
+ */
+static void end_waits(struct slicer *sl)
+{
+	const u32 waits =
+		LULL_IN_SOCKET | LULL_IN_EVENTS | LULL_IN_DEMAND | LULL_IN_QUEUE | LULL_IN_LOCK;
+	const struct lull_host *h = &sl->s->host;
+	struct part *parts = sl->parts.at;
+	bool is_told = false;
+
+	for (size_t i = 0; i < sl->parts.n; i++)
+		is_told |= is_call(h, &parts[i]) && (parts[i].inside & (waits | LULL_IN_SLEEP));
+	for (size_t i = 0; i < sl->parts.n && is_told && h->has_sched; i++)
+		parts[i].inside &= is_call(h, &parts[i]) || parts[i].pause != LULL_NO_PAUSE
+					   ? UINT32_MAX
+					   : ~waits;
+}
+
 static void slice_gap(struct slicer *sl, const struct lull_gap *gap)
 {
 	const struct lull_chain *chain = &sl->s->chain;
@@ -492,6 +518,7 @@ static void slice_gap(struct slicer *sl, const struct lull_gap *gap)
 	while (at_ns < node->begin_ns)
 		at_ns = next_part(sl, lanes, at_ns, node->begin_ns);
 	share_maps(sl);
+	end_waits(sl);
 	claim_parts(sl, gap, lanes[0] != lanes[1]);
 }
 
