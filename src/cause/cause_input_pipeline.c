@@ -77,6 +77,7 @@ struct loading {
 	f64 rest_ns; /* of the step without it */
 	bool waits;  /* the thread waits for somebody who loads */
 	bool asks;   /* the thread waits for another program or machine: that takes no CPU */
+	bool paced;  /* the thread waits for one that sleeps or waits itself, once a step */
 };
 
 /* Loading of the replayed steps, also while the device has work; whether most is waiting. */
@@ -108,8 +109,11 @@ static void add_up(const struct lull_replay *p, struct loading *l)
 	l->rest_ns = lull_replay_rest_ns(p, l->work_ns);
 	l->waits = waited * 2 > sum;
 	l->asks = asked * 2 > sum;
+	l->paced = l->waits && !l->asks && s->giver.lane;
 	/* Workers that cannot keep up work all the time, not only while the thread waits. */
-	if (l->waits && !l->asks)
+	if (l->paced)
+		l->work_ns = fmax(l->work_ns, p->measured_ns);
+	else if (l->waits && !l->asks)
 		l->work_ns = fmax(l->work_ns,
 				  fmax(find_children(s).at_once, others_share(s)) * p->measured_ns);
 	/* Recording slowed them as it did the thread. */
@@ -136,7 +140,7 @@ static struct loading find_loading(const struct lull_replay *p)
 	struct loading l = { .work_ns = 0 };
 
 	add_up(p, &l);
-	l.workers = lull_workers_for(p->subject, l.work_ns, l.rest_ns, !l.asks);
+	l.workers = lull_workers_for(p->subject, l.work_ns, l.rest_ns, !l.asks && !l.paced);
 	return l;
 }
 
@@ -166,6 +170,9 @@ static void apply(struct lull_what_if *w)
 	if (w->scenario <= 0 && is_cheaper(w->replay, &l))
 		return;
 	w->floor_ns = lull_workers_step_ns(&l.workers, w->scenario);
+	/* A timer or a device may give no more than now. */
+	if (l.paced && w->scenario > 0)
+		w->floor_ns = l.work_ns;
 	w->is_told = true;
 }
 
@@ -182,6 +189,12 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 	if (l.waits && is_cheaper(&why->replay, &l)) {
 		snprintf(advice->assumes, sizeof(advice->assumes),
 			 "an item then takes less than the rest of the step");
+		return;
+	}
+	if (l.paced) {
+		snprintf(advice->assumes, sizeof(advice->assumes), "%s",
+			 why->lead->giver.is_sleep ? "the thread that hands over need not sleep"
+						   : "what that thread waits for can come faster");
 		return;
 	}
 	if (l.asks) {
@@ -224,7 +237,15 @@ static void advise_waits(const struct lull_why *why, struct lull_finding *f)
 	if (!why->has_replay)
 		return;
 	l = find_loading(&why->replay);
-	if (l.asks && !lull_subject_is_torch(why->lead))
+	if (l.paced)
+		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
+			 why->lead->giver.is_sleep
+				 ? "hand over without the sleep, as soon as there is something, or "
+				   "from several threads; none if the thread is to keep this rate: "
+				   "then the device is idle by design"
+				 : "let that thread ask for several things at once, or ahead; none "
+				   "if they come no faster: then the device is idle by design");
+	else if (l.asks && !lull_subject_is_torch(why->lead))
 		snprintf(f->advice.fix, sizeof(f->advice.fix),
 			 "ask for the next batch in another thread while the device computes, for "
 			 "several things at once, and keep in memory what is asked for again");
@@ -250,7 +271,8 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	if (waits)
 		advise_waits(why, f);
 	/* Threads that live for less than the time between two samples have none. */
-	if (waits && (lull_show_producer(why, f) || lull_show_runner(why, f)))
+	if (waits &&
+	    (lull_show_producer(why, f) || lull_show_runner(why, f) || lull_show_giver(why, f)))
 		return;
 	if (c.n && c.life_ns < why->step_ns)
 		lull_show(f, "process", NULL, "child processes start %s and live for %s each",
@@ -280,7 +302,9 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "are too few, and the thread runs Python over items one by one, or as many "
 	       "workers would gain next to nothing, it takes loading as made cheaper, and the "
 	       "rest of the step is left; how long the workers would take is then the upper end "
-	       "of the range.",
+	       "of the range. Where no thread works meanwhile, and the waits end when another "
+	       "thread has slept or got data from elsewhere, it takes that one to keep up with "
+	       "the rest of the step; the upper end is that it cannot, as a timer or a device.",
 	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "
 	       "device computes, and copy it with cudaMemcpyAsync()",
 	.fix_torch = "a DataLoader with workers (num_workers) and pin_memory=True, and "

@@ -70,8 +70,8 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (is_for_result(why->lead))
 		lull_advise_others(why, f);
-	if (!lull_show_producer(why, f))
-		lull_show_runner(why, f);
+	if (!lull_show_producer(why, f) && !lull_show_runner(why, f))
+		lull_show_giver(why, f);
 }
 
 const struct lull_cause lull_cause_lock_wait = {

@@ -210,3 +210,55 @@ bool lull_show_runner(struct lull_why *why, struct lull_finding *f)
 			  ran.text);
 	return true;
 }
+
+/* The sample of Python of this thread that is nearest to a moment; 0 if there is none. */
+static u32 python_stack(struct lull_reader *r, u32 lane, u64 at_ns)
+{
+	struct lull_pysample_cols cols;
+	u64 nearest_ns = UINT64_MAX;
+	struct lull_cursor c;
+	u32 stack = 0;
+	size_t n;
+
+	lull_cursor_init(&c, r, LULL_TABLE_pysample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u64 ns = cols.start_ns[i] < at_ns ? at_ns - cols.start_ns[i]
+							  : cols.start_ns[i] - at_ns;
+
+			if (cols.lane[i] != lane || ns >= nearest_ns)
+				continue;
+			nearest_ns = ns;
+			stack = cols.stack[i];
+		}
+	}
+	lull_cursor_release(&c);
+	return stack;
+}
+
+bool lull_show_giver(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_giver *g = &why->lead->giver;
+	size_t n_lanes, n;
+	const struct lull_lane_row *lanes = lull_reader_dim(why->reader, LULL_TABLE_lane, &n_lanes);
+	const struct lull_process_row *processes =
+		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
+	const struct lull_lane_row *lane;
+	struct lull_location at;
+	char place[160];
+	u32 stack;
+
+	if (!g->lane)
+		return false;
+	lane = &lanes[g->lane - 1];
+	stack = python_stack(why->reader, g->lane, g->at_ns);
+	at = lull_location_find(why->lead, LULL_NONE, stack ? stack : g->stack);
+	lull_location_format(&at, place, sizeof(place));
+	lull_show(f, "oscall", NULL,
+		  "thread %s of process %u ends the wait; until then it %s%s%s (%s)",
+		  lull_reader_string(why->reader, lane->name, NULL),
+		  processes[lane->process - 1].pid,
+		  g->is_sleep ? "sleeps" : "waits for data from elsewhere", *place ? ": " : "",
+		  place, lull_reader_string(why->reader, g->call, NULL));
+	return true;
+}

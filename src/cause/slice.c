@@ -621,6 +621,7 @@ void lull_subject_slice(struct lull_subject *s)
 	}
 	mark_saved(s);
 	mark_preempted(s);
+	lull_giver_init(&s->giver, s);
 	lull_vec_release(&sl.parts);
 	lull_gaps_release(&gaps);
 }

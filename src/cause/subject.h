@@ -10,6 +10,7 @@
 
 #include "base/types.h"
 #include "base/vec.h"
+#include "cause/giver.h"
 #include "cause/handover.h"
 #include "model/chain.h"
 #include "model/host.h"
@@ -110,6 +111,7 @@ struct lull_subject {
 	struct lull_others others, launching; /* when threads work: that launch nothing; that do */
 	struct lull_rounds rounds;
 	struct lull_handover handover;
+	struct lull_giver giver; /* known once gaps are sliced */
 	/* Causes that are asked about pieces at each place (lull_causes_by_place()). */
 	u8 by_place[LULL_SUBJECT_PLACES][LULL_SUBJECT_CAUSES + 1];
 	u8 *marks;		/* LULL_MARK_... of each node of the chain (cause/marks.h) */
