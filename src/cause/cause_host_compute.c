@@ -47,7 +47,24 @@ static bool is_guess(const struct lull_subject *s)
 	return guessed_ns(s) * 2 > s->cost_ns[LULL_CAUSE_IX_host_compute];
 }
 
-/* Where most of it works on results of the device, the device can do that. */
+/* Whether most of it ends in a copy to the device: what it made may be the next batch. */
+static bool leads_in(const struct lull_subject *s)
+{
+	const struct lull_slice *at = s->slices.at;
+	u64 all_ns = 0, in_ns = 0;
+
+	for (size_t i = 0; i < s->slices.n; i++) {
+		u64 ns = at[i].to_ns - at[i].from_ns;
+
+		if (at[i].cause != LULL_CAUSE_IX_host_compute)
+			continue;
+		all_ns += ns;
+		in_ns += s->chain.nodes[at[i].node].flags & LULL_NODE_IN ? ns : 0;
+	}
+	return in_ns * 2 > all_ns;
+}
+
+/* Where most of it follows results of the device, it may work on them: the device can do that. */
 static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
 	f64 cost_ns = (f64)why->lead->cost_ns[LULL_CAUSE_IX_host_compute] / lull_why_n_steps(why);
@@ -62,10 +79,16 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 	lull_what_if_release(&w);
 	if (ns * 2 < cost_ns)
 		return;
-	snprintf(advice->fix, sizeof(advice->fix),
-		 "do it on the device, where its input comes from: the copy to the host goes, too; "
-		 "else vectorise it, run it every N steps, or in another process");
-	snprintf(advice->assumes, sizeof(advice->assumes), "the device does it in no time");
+	snprintf(advice->fix, sizeof(advice->fix), "%s",
+		 leads_in(why->lead)
+			 ? "if it needs what was copied to the host just before, do it on the "
+			   "device: both copies go, too; if not, do it for the next step in "
+			   "another thread while the device computes"
+			 : "if it works on what was copied to the host just before, do it on the "
+			   "device: the copy goes, too; else vectorise it, run it every N steps, "
+			   "or in another process");
+	snprintf(advice->assumes, sizeof(advice->assumes), "the device does it in no time%s",
+		 leads_in(why->lead) ? ", or the other thread in time" : "");
 }
 
 static void prove(struct lull_why *why, struct lull_finding *f)
