@@ -222,6 +222,28 @@ static char *called_back(struct source at)
 	return is_own_inlined(last) ? without_types(last) : lambda_owner(at.function);
 }
 
+/*
+ * Where the program calls the library's function that was inlined there: the innermost of the calls
+ * (outermost first, file:line between semicolons) that is in no header. To be freed, or NULL.
+ */
+static char *own_call(const char *calls, u32 *line)
+{
+	char *all = lull_strdup(calls), *rest = all, *own = NULL;
+
+	for (char *call = strsep(&rest, ";"); call; call = strsep(&rest, ";")) {
+		char *colon = strrchr(call, ':');
+
+		if (!colon || colon == call || lull_doing_is_header(call))
+			continue;
+		*colon = '\0';
+		free(own);
+		own = lull_strdup(call);
+		*line = (u32)strtoul(colon + 1, NULL, 10);
+	}
+	free(all);
+	return own;
+}
+
 static struct lull_native_frame look_at(const struct lull_frame_row *frame, struct source at,
 					const struct lull_map *scopes)
 {
@@ -251,8 +273,14 @@ struct lull_native_frame *lull_location_frames(struct lull_reader *r)
 	struct lull_map scopes;
 
 	find_libraries(&scopes, r);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		const char *file = lull_reader_string(r, frames[i].file, NULL);
+
 		own[i] = look_at(&frames[i], source_of(r, &frames[i]), &scopes);
+		if (frames[i].calls && (!*file || lull_doing_is_header(file)))
+			own[i].file = own_call(lull_reader_string(r, frames[i].calls, NULL),
+					       &own[i].line);
+	}
 	lull_map_release(&scopes);
 	return own;
 }
@@ -262,8 +290,10 @@ void lull_location_free_frames(struct lull_native_frame *frames, struct lull_rea
 	size_t n;
 
 	(void)lull_reader_dim(r, LULL_TABLE_frame, &n);
-	for (size_t i = 0; frames && i < n; i++)
+	for (size_t i = 0; frames && i < n; i++) {
 		free(frames[i].name);
+		free(frames[i].file);
+	}
 	free(frames);
 }
 
@@ -422,9 +452,9 @@ static const char *function_of(const struct lull_subject *s, u32 frame, const ch
 	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
 
 	*file = lull_reader_string(s->reader, frames[frame - 1].file, NULL);
-	/* A line of a library that was inlined there is none of the program. */
+	/* A line of a library that was inlined there is none of the program; its call may be. */
 	if (!**file || lull_doing_is_header(*file))
-		*file = NULL;
+		*file = s->frames[frame - 1].file;
 	if (s->frames[frame - 1].name)
 		return s->frames[frame - 1].name;
 	return lull_reader_string(s->reader, frames[frame - 1].function, NULL);
@@ -453,7 +483,8 @@ static void from_stack(struct lull_location *at, const struct lull_subject *s, u
 	if (!frame)
 		return;
 	at->function = function_of(s, frame, &at->file);
-	at->line = frames[frame - 1].line;
+	at->line = at->file && at->file == s->frames[frame - 1].file ? s->frames[frame - 1].line
+								     : frames[frame - 1].line;
 }
 
 /* Of what a library does inside, only that it compiles is worth telling. */

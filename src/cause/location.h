@@ -53,6 +53,8 @@ struct lull_native_frame {
 	 */
 	char *name;
 	bool is_own; /* it is a function of the program, or one was inlined there */
+	char *file;  /* where the program calls what was inlined from a library; NULL if not so */
+	u32 line;    /* there */
 };
 
 /* All frames of the report, by number, from 0. */

@@ -187,9 +187,9 @@ void lull_stacks_add_jit(struct lull_stacks *s, u32 process, struct lull_jit *ji
 	*(struct lull_jit **)lull_vec_get(&s->jit_at, *ix) = jit;
 }
 
-/* Complete the row of a frame. */
+/* Complete the row of a frame; what was inlined there, and where that was called, may be NULL. */
 static void set_frame(struct lull_writer *w, u32 frame, const struct lull_symbol *symbol,
-		      const char *inlined)
+		      const char *inlined, const char *calls)
 {
 	struct lull_frame_row row =
 		*(const struct lull_frame_row *)lull_writer_dim(w, LULL_TABLE_frame, frame);
@@ -198,26 +198,32 @@ static void set_frame(struct lull_writer *w, u32 frame, const struct lull_symbol
 	row.file = string(w, symbol->file);
 	row.line = symbol->line;
 	row.inlined = string(w, inlined);
+	row.calls = string(w, calls);
 	lull_writer_set_dim(w, LULL_TABLE_frame, frame, &row);
 }
 
 /*
  * One row for an address: the function that really is there, what was inlined into it at this
- * place, and the line of the innermost. `symbols` come innermost first.
+ * place, the line of the innermost and those of the calls. `symbols` come innermost first.
  */
 static void set_symbols(struct lull_writer *w, u32 frame, const struct lull_symbol *symbols,
 			size_t n)
 {
 	struct lull_symbol place = symbols[0];
-	struct lull_str inlined = LULL_STR_INIT;
+	struct lull_str inlined = LULL_STR_INIT, calls = LULL_STR_INIT;
 
 	place.function = symbols[n - 1].function;
-	for (size_t i = n - 1; i-- > 0;)
-		if (symbols[i].function)
-			lull_str_addf(&inlined, "%s%s", inlined.len ? ";" : "",
-				      symbols[i].function);
-	set_frame(w, frame, &place, inlined.at);
+	for (size_t i = n - 1; i-- > 0;) {
+		const char *file = symbols[i + 1].file ? symbols[i + 1].file : "";
+
+		if (!symbols[i].function)
+			continue;
+		lull_str_addf(&inlined, "%s%s", inlined.len ? ";" : "", symbols[i].function);
+		lull_str_addf(&calls, "%s%s:%u", calls.len ? ";" : "", file, symbols[i + 1].line);
+	}
+	set_frame(w, frame, &place, inlined.at, calls.at);
 	lull_str_release(&inlined);
+	lull_str_release(&calls);
 }
 
 /* JIT and kernel frames have a name and nothing else. */
@@ -234,7 +240,7 @@ static void name_other(struct lull_stacks *s, struct lull_writer *w, const struc
 			lull_jit_find(*(struct lull_jit **)lull_vec_get(&s->jit_at, *jit_ix),
 				      p->vaddr, UINT64_MAX);
 	if (symbol.function)
-		set_frame(w, p->frame, &symbol, NULL);
+		set_frame(w, p->frame, &symbol, NULL, NULL);
 }
 
 static int compare_places(const void *a, const void *b)

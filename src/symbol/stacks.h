@@ -6,8 +6,8 @@
  *                   callers. Frames have addresses only.
  * At the end:       lull_stacks_resolve() gives the frames names, files and lines. Functions
  *                   inlined at an address are a list in its frame, with file and line of the
- *                   innermost: nodes of their own cannot be added, since a node's parent must have
- *                   a lower id.
+ *                   innermost and of each call: nodes of their own cannot be added, since a node's
+ *                   parent must have a lower id.
  * Ownership:        files and JIT names are borrowed; rows belong to the writer.
  * Threads:          one at a time.
  * Cost:             add is two hash lookups a frame; resolve is that of resolve.h.

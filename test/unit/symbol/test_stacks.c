@@ -171,6 +171,7 @@ static void read_back(struct fixture *f, u32 node, struct lull_str *text)
 	const struct lull_stack_row *stacks;
 	const struct lull_frame_row *frames;
 	struct lull_reader *r = NULL;
+	const char *calls = "";
 	struct lull_err err;
 	size_t n;
 
@@ -184,7 +185,11 @@ static void read_back(struct fixture *f, u32 node, struct lull_str *text)
 
 		lull_str_addf(text, "%s[%s]:%u;", lull_reader_string(r, frame->function, NULL),
 			      lull_reader_string(r, frame->inlined, NULL), frame->line);
+		calls = frame->calls ? lull_reader_string(r, frame->calls, NULL) : calls;
 	}
+	/* Two calls, of middle() and innermost(), each with its line. */
+	assert_non_null(strstr(calls, "test/data/inlined.c:19;"));
+	assert_string_equal(strrchr(calls, '/'), "/inlined.c:14");
 	lull_reader_close(r);
 }
 
