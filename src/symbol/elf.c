@@ -309,6 +309,20 @@ static void load_symbols(struct lull_elf *e)
 	e->symbols.n = n;
 }
 
+/* Whether two addresses are in one section of code, or no sections are known. */
+static bool share_section(const struct lull_elf *e, u64 a, u64 b)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(e->elf, scn))) {
+		if (gelf_getshdr(scn, &sh) && (sh.sh_flags & SHF_EXECINSTR) &&
+		    (a - sh.sh_addr < sh.sh_size) != (b - sh.sh_addr < sh.sh_size))
+			return false;
+	}
+	return true;
+}
+
 const struct lull_elf_symbol *lull_elf_find_symbol(struct lull_elf *e, u64 vaddr)
 {
 	const struct lull_elf_symbol *s;
@@ -319,9 +333,10 @@ const struct lull_elf_symbol *lull_elf_find_symbol(struct lull_elf *e, u64 vaddr
 	if (!n)
 		return NULL;
 	s = lull_vec_get(&e->symbols, n - 1);
-	/* One without a size reaches to the next one, but not out of its segment. */
+	/* One without a size reaches to the next one, but not out of its section: to the PLT. */
 	if (s->size_bytes ? vaddr - s->vaddr >= s->size_bytes
-			  : segment_at(e, vaddr) != segment_at(e, s->vaddr))
+			  : segment_at(e, vaddr) != segment_at(e, s->vaddr) ||
+				    !share_section(e, vaddr, s->vaddr))
 		return NULL;
 	return s;
 }

@@ -193,6 +193,27 @@ static void symbols_are_used_when_there_is_no_debug_information(void **state)
 	lull_elf_close(elf);
 }
 
+static void label_without_size_ends_with_its_section(void **state)
+{
+	const struct lull_elf_symbol *s;
+	struct lull_elf *elf;
+	u64 init, start;
+
+	(void)state;
+	build("labels", "");
+	elf = open_elf("labels");
+	init = address_of(elf, "_init");
+	start = address_of(elf, "_start");
+	assert_true(init < start);
+	s = lull_elf_find_symbol(elf, init);
+	assert_non_null(s);
+	assert_string_equal(s->name, "_init");
+	/* The stubs for functions of libraries lie between them, in sections of their own. */
+	s = lull_elf_find_symbol(elf, start - 1);
+	assert_true(!s || strcmp(s->name, "_init") != 0);
+	lull_elf_close(elf);
+}
+
 static void static_function_of_cpp_has_its_arguments(void **state)
 {
 	struct lull_debug_paths paths = { 0 };
@@ -413,6 +434,7 @@ int main(void)
 		cmocka_unit_test(stripped_file_is_resolved_by_build_id),
 		cmocka_unit_test(debug_file_of_another_build_is_refused),
 		cmocka_unit_test(symbols_are_used_when_there_is_no_debug_information),
+		cmocka_unit_test(label_without_size_ends_with_its_section),
 		cmocka_unit_test(static_function_of_cpp_has_its_arguments),
 		cmocka_unit_test(names_are_demangled),
 		cmocka_unit_test(file_that_is_not_there_is_an_error),
