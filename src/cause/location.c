@@ -146,7 +146,7 @@ static char *lambda_owner(const char *function)
 
 /* The file and functions of a frame; the file is that of the innermost one. */
 struct source {
-	const char *function, *inlined, *file, *module;
+	const char *function, *inlined, *calls, *file, *module;
 };
 
 static struct source source_of(struct lull_reader *r, const struct lull_frame_row *frame)
@@ -154,6 +154,7 @@ static struct source source_of(struct lull_reader *r, const struct lull_frame_ro
 	return (struct source){
 		.function = lull_reader_string(r, frame->function, NULL),
 		.inlined = lull_reader_string(r, frame->inlined, NULL),
+		.calls = lull_reader_string(r, frame->calls, NULL),
 		.file = lull_reader_string(r, frame->file, NULL),
 		.module = lull_frame_module(r, frame),
 	};
@@ -251,15 +252,21 @@ static struct lull_native_frame look_at(const struct lull_frame_row *frame, stru
 	struct lull_native_frame own = { .is_own = lull_doing_is_own(at.function, at.file,
 								     at.module) };
 	bool is_compiled_in = !own.is_own || is_library(scopes, at.function);
+	const char *file;
 
 	own.is_own = !is_compiled_in;
+	own.file = is_header ? own_call(at.calls, &own.line) : NULL;
+	file = own.file ? own.file : at.file;
 	/* A library's function that calls the program's, which was inlined: a thread's lambda. */
-	if (is_compiled_in && *at.inlined && !is_header && frame->kind == LULL_FRAME_NATIVE)
-		own.is_own = lull_doing_is_own("inlined", at.file, at.module);
-	if (is_compiled_in && own.is_own)
+	if (is_compiled_in && *at.inlined && (!is_header || own.file) &&
+	    frame->kind == LULL_FRAME_NATIVE)
+		own.is_own = lull_doing_is_own("inlined", file, at.module);
+	if (is_compiled_in && own.is_own && !is_header)
 		own.name = called_back(at);
 	else if (*at.inlined)
 		own.name = own_inlined(at.inlined, is_header);
+	if (!own.name && is_compiled_in && own.is_own)
+		own.name = lambda_owner(at.function);
 	if (!own.name)
 		own.name = plain_name(frame, at.function);
 	return own;
@@ -273,14 +280,8 @@ struct lull_native_frame *lull_location_frames(struct lull_reader *r)
 	struct lull_map scopes;
 
 	find_libraries(&scopes, r);
-	for (size_t i = 0; i < n; i++) {
-		const char *file = lull_reader_string(r, frames[i].file, NULL);
-
+	for (size_t i = 0; i < n; i++)
 		own[i] = look_at(&frames[i], source_of(r, &frames[i]), &scopes);
-		if (frames[i].calls && (!*file || lull_doing_is_header(file)))
-			own[i].file = own_call(lull_reader_string(r, frames[i].calls, NULL),
-					       &own[i].line);
-	}
 	lull_map_release(&scopes);
 	return own;
 }
