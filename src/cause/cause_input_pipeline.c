@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "cause/cause.h"
+#include "cause/children.h"
 #include "cause/evidence.h"
 #include "cause/gaps.h"
 #include "cause/replay/replay.h"
@@ -26,38 +27,6 @@ static bool claim(const struct lull_claim *c)
 	if (c->inside & LULL_IN_LOADER)
 		return true;
 	return c->is_own && !(c->inside & LULL_IN_NAMED) && c->leads_in && !c->answers;
-}
-
-/* Child processes that run in the steady steps; each exec of one is a row of its own. */
-struct children {
-	u32 n;
-	f64 at_once; /* how many live at the same time, on average */
-	f64 life_ns; /* of one, on average */
-};
-
-static struct children find_children(const struct lull_subject *s)
-{
-	size_t n;
-	const struct lull_process_row *all = lull_reader_dim(s->reader, LULL_TABLE_process, &n);
-	const struct lull_process_row *own = &all[s->process - 1];
-	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
-	u64 to_ns = lull_round_begin_ns(&s->rounds, (u32)s->rounds.all.n);
-	struct children c = { 0 };
-
-	for (size_t i = 0; i < n; i++) {
-		u64 end_ns = all[i].end_ns ? all[i].end_ns : to_ns;
-		struct lull_span life = { all[i].start_ns, end_ns };
-
-		if (all[i].parent_pid != own->pid || &all[i] == own || end_ns <= from_ns ||
-		    life.from_ns >= to_ns)
-			continue;
-		c.n++;
-		c.life_ns += (f64)(life.to_ns - life.from_ns);
-		life = lull_span_cut(life, from_ns, to_ns);
-		c.at_once += (f64)(life.to_ns - life.from_ns) / (f64)(to_ns - from_ns);
-	}
-	c.life_ns /= c.n ? c.n : 1;
-	return c;
 }
 
 /* For which share of the steady steps other threads and processes of the program work. */
@@ -114,8 +83,8 @@ static void add_up(const struct lull_replay *p, struct loading *l)
 	if (l->paced)
 		l->work_ns = fmax(l->work_ns, p->measured_ns);
 	else if (l->waits && !l->asks)
-		l->work_ns = fmax(l->work_ns,
-				  fmax(find_children(s).at_once, others_share(s)) * p->measured_ns);
+		l->work_ns = fmax(l->work_ns, fmax(lull_children_find(s).at_once, others_share(s)) *
+						      p->measured_ns);
 	/* Recording slowed them as it did the thread. */
 	l->work_ns *= p->host_part;
 }
@@ -264,7 +233,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	const struct lull_process_row *processes =
 		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
 	bool waits = lull_finding_waits(why, f);
-	struct children c = find_children(why->lead);
+	struct lull_children c = lull_children_find(why->lead);
 
 	if (!processes[why->lead->process - 1].has_agent)
 		return;
@@ -274,14 +243,12 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	if (waits &&
 	    (lull_show_producer(why, f) || lull_show_runner(why, f) || lull_show_giver(why, f)))
 		return;
-	if (c.n && c.life_ns < why->step_ns)
-		lull_show(f, "process", NULL, "child processes start %s and live for %s each",
-			  lull_show_often(c.at_once * why->step_ns / c.life_ns).text,
-			  lull_why_time(c.life_ns).text);
-	else if (c.n)
+	if (lull_show_children(why, f))
+		return;
+	if (c.n)
 		lull_show(f, "process", NULL, "%u child process%s not keep up", c.n,
 			  c.n == 1 ? "; if it loads data, it does" : "es; those that load data do");
-	else if (!waits)
+	else if (!waits && !lull_show_producer(why, f))
 		lull_show(f, "process", NULL, "the program has no other process to load data");
 }
 

@@ -7,9 +7,11 @@
  * Not it:  Python's interpreter lock (gil); a wait for a batch, which is then copied to the device
  *          (input-pipeline); a wait for a request, while nobody works (no-demand).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "cause/cause.h"
+#include "cause/children.h"
 #include "cause/evidence.h"
 #include "cause/replay/replay.h"
 #include "model/thread/doing.h"
@@ -70,8 +72,13 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (is_for_result(why->lead))
 		lull_advise_others(why, f);
-	if (!lull_show_producer(why, f) && !lull_show_runner(why, f))
-		lull_show_giver(why, f);
+	if (lull_show_producer(why, f) || lull_show_runner(why, f) || lull_show_giver(why, f))
+		return;
+	/* A command for each step takes long to start, whatever it does. */
+	if (is_for_result(why->lead) && lull_show_children(why, f))
+		snprintf(f->advice.fix, sizeof(f->advice.fix),
+			 "start the other process once and keep it, do its work in this one, or "
+			 "start it a step ahead");
 }
 
 const struct lull_cause lull_cause_lock_wait = {
