@@ -206,15 +206,7 @@ static void advise_waits(const struct lull_why *why, struct lull_finding *f)
 	if (!why->has_replay)
 		return;
 	l = find_loading(&why->replay);
-	if (l.paced)
-		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
-			 why->lead->giver.is_sleep
-				 ? "hand over without the sleep, as soon as there is something, or "
-				   "from several threads; none if the thread is to keep this rate: "
-				   "then the device is idle by design"
-				 : "let that thread ask for several things at once, or ahead; none "
-				   "if they come no faster: then the device is idle by design");
-	else if (l.asks && !lull_subject_is_torch(why->lead))
+	if (l.asks && !lull_subject_is_torch(why->lead))
 		snprintf(f->advice.fix, sizeof(f->advice.fix),
 			 "ask for the next batch in another thread while the device computes, for "
 			 "several things at once, and keep in memory what is asked for again");

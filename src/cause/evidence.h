@@ -42,7 +42,10 @@ bool lull_show_producer(struct lull_why *why, struct lull_finding *f);
 /* The same by the scheduler's records, where no sample found it: threads of this process alone. */
 bool lull_show_runner(struct lull_why *why, struct lull_finding *f);
 
-/* Add the thread that ends the waits of this one, and what it waits for itself. False: none is. */
+/*
+ * Add the thread that ends the waits of this one, and what it waits for itself, and advise what to
+ * do about that. False: none is.
+ */
 bool lull_show_giver(struct lull_why *why, struct lull_finding *f);
 
 /* Add how many samples of the launching threads are in which functions of the program. */

@@ -5,6 +5,7 @@
  * threads for every step has many of them, of which none runs for long.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -236,6 +237,17 @@ static u32 python_stack(struct lull_reader *r, u32 lane, u64 at_ns)
 	return stack;
 }
 
+static void advise_giver(const struct lull_giver *g, struct lull_finding *f)
+{
+	snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
+		 g->is_sleep
+			 ? "hand over without the sleep, as soon as there is something, or from "
+			   "several threads; none if the thread is to keep this rate: then the "
+			   "device is idle by design"
+			 : "let that thread ask for several things at once, or ahead; none if they "
+			   "come no faster: then the device is idle by design");
+}
+
 bool lull_show_giver(struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_giver *g = &why->lead->giver;
@@ -260,5 +272,6 @@ bool lull_show_giver(struct lull_why *why, struct lull_finding *f)
 		  processes[lane->process - 1].pid,
 		  g->is_sleep ? "sleeps" : "waits for data from elsewhere", *place ? ": " : "",
 		  place, lull_reader_string(why->reader, g->call, NULL));
+	advise_giver(g, f);
 	return true;
 }

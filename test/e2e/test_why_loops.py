@@ -59,6 +59,9 @@ def a_sort_is_named_with_its_function():
 def a_lock_is_named_with_its_holder():
     said = evidence(check("lock", "lock-wait"))
     expect("the call", "pthread_mutex_lock" in said, said)
+    with open(os.path.join(os.path.dirname(PYTHON[1]), "loop_guest.cc"), encoding="utf-8") as f:
+        line = 1 + ["lock_guard" in text for text in f].index(True)
+    expect("the line, not one of the library that is inlined there", f"loop_guest.cc:{line} " in said, said)
     # On a busy machine there may be too few waits for samples; then the scheduler says who ran.
     expect("who holds it", "meanwhile thread" in said and ("burn" in said or "samples" not in said), said)
 
