@@ -6,6 +6,10 @@
  *          (lost.h); without such records, stalls that strike calls as often as gaps.
  * Not it:  a thread that sleeps or waits; stalls that spare CUDA calls (gil).
  */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/lost.h"
@@ -59,45 +63,79 @@ static f64 trust(const struct lull_subject *s)
 	return s->stalls.kind == LULL_STALL_OS ? s->stalls.confidence : 1;
 }
 
-/* How many CPUs the recorded threads of all processes use together in the steady steps. */
-static f64 used_cpus(const struct lull_subject *s)
+/* The CPUs that the recorded threads of all processes use together in the steady steps. */
+struct use {
+	f64 cpus;
+	u32 n_on; /* those that they were seen on */
+};
+
+static void add_stays(const struct lull_subject *s, struct lull_span steady, u64 *by_cpu)
 {
-	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
-	u64 to_ns = from_ns + s->window_ns, sum = 0;
 	struct lull_sched_cols cols;
 	struct lull_cursor c;
 	size_t n;
 
-	lull_cursor_init(&c, s->reader, LULL_TABLE_sched, from_ns, to_ns);
+	lull_cursor_init(&c, s->reader, LULL_TABLE_sched, steady.from_ns, steady.to_ns);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			struct lull_span stay = {
 				cols.start_ns[i], lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i])
 			};
 
-			stay = lull_span_cut(stay, from_ns, to_ns);
-			sum += stay.to_ns - stay.from_ns;
+			stay = lull_span_cut(stay, steady.from_ns, steady.to_ns);
+			by_cpu[cols.cpu[i]] += stay.to_ns - stay.from_ns;
 		}
 	}
 	lull_cursor_release(&c);
-	return s->window_ns ? (f64)sum / (f64)s->window_ns : 0;
+}
+
+static struct use find_use(const struct lull_subject *s)
+{
+	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
+	u64 *by_cpu = lull_alloc(UINT16_MAX + 1, sizeof(*by_cpu));
+	f64 window_ns = (f64)s->window_ns;
+	struct use u = { 0 };
+
+	add_stays(s, (struct lull_span){ from_ns, from_ns + s->window_ns }, by_cpu);
+	for (u32 i = 0; s->window_ns && i <= UINT16_MAX; i++) {
+		u.cpus += (f64)by_cpu[i] / window_ns;
+		u.n_on += by_cpu[i] > 0;
+	}
+	free(by_cpu);
+	return u;
+}
+
+/* They hold each other up on a few CPUs although there are more: something keeps them there. */
+static bool are_pinned(const struct use *u, u32 n_cpus)
+{
+	return u->n_on && u->n_on < n_cpus && u->cpus >= LULL_T(pinned) * u->n_on;
 }
 
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_subject *s = why->lead;
-	f64 used = used_cpus(s);
+	struct use used = find_use(s);
 	bool are_others;
 
 	lull_show_stalls(why, f);
 	if (s->host.preempted_ns)
 		lull_show(f, "sched", NULL, "no CPU for %.0f %% of the time in which it could run",
 			  100 * lull_lost_share(s));
-	if (used <= 0 || !s->n_cpus)
+	if (used.cpus <= 0 || !s->n_cpus)
 		return;
-	are_others = used < LULL_T(cpus_taken) * s->n_cpus;
-	lull_show(f, "sched", NULL, "the recorded threads use %.1f of %u CPUs%s", used, s->n_cpus,
-		  are_others ? ": other programs or a CPU limit take the rest" : "");
+	if (are_pinned(&used, s->n_cpus)) {
+		lull_show(f, "sched", NULL,
+			  "the recorded threads fill %u of %u CPUs and run on no other: CPU "
+			  "affinity or a cpuset keeps them there",
+			  used.n_on, s->n_cpus);
+		snprintf(f->advice.fix, sizeof(f->advice.fix),
+			 "let the program use more CPUs (taskset, sched_setaffinity, the cpuset of "
+			 "the container), or fewer busy threads");
+		return;
+	}
+	are_others = used.cpus < LULL_T(cpus_taken) * s->n_cpus;
+	lull_show(f, "sched", NULL, "the recorded threads use %.1f of %u CPUs%s", used.cpus,
+		  s->n_cpus, are_others ? ": other programs or a CPU limit take the rest" : "");
 	/* Fewer threads of its own would not help. */
 	if (are_others)
 		lull_advise_others(why, f);
