@@ -228,6 +228,7 @@ void lull_requests_print_json(FILE *to, const struct lull_requests_answer *a)
 			   : q->is_of_sockets ? "sockets"
 					      : "marks");
 	lull_json_key_u64(&j, "duration_ns", q->span.to_ns - q->span.from_ns);
+	lull_json_key_u64(&j, "served_ns", q->served.to_ns - q->served.from_ns);
 	put_left_out(&j, q);
 	put_load(&j, &a->summary.load);
 	put_quantiles(&j, "latency", &a->summary.latency);
@@ -274,7 +275,7 @@ static const struct lull_property load_keys[] = {
 	{ "rate_hz", "number", "arrivals a second", NULL },
 	{ "open_mean", "number", "requests at a time, on average", NULL },
 	{ "open_max", "integer", "requests at a time, at most", NULL },
-	{ "gpu_busy_share", "number", "share of the time in which a device works", NULL },
+	{ "gpu_busy_share", "number", "share of served_ns in which a device works", NULL },
 	{ "thread_busy_share", "number", "the same for the thread that works most for requests",
 	  NULL },
 	{ "limit_hz", "number",
@@ -375,6 +376,7 @@ static const struct lull_property keys[] = {
 	  "marks (of the program, or of a server that lull knows), sockets, or rounds of the loop",
 	  NULL },
 	{ "duration_ns", "integer", "length of the recording", NULL },
+	{ "served_ns", "integer", "from the first arrival to the last end", NULL },
 	{ "left_out", "object", "requests that are not counted", left_out_keys },
 	{ "load", "object", "how many there are", load_keys },
 	{ "latency", "object", "from arrival to the end of the answer", quantile_keys },

@@ -129,17 +129,19 @@ static void say_load(const struct printer *p, const struct lull_requests_answer 
 {
 	const struct lull_request_load *l = &a->summary.load;
 	struct lull_str s = LULL_STR_INIT;
-	u64 whole_ns = a->requests.span.to_ns - a->requests.span.from_ns;
+	struct lull_span served = a->requests.served;
+	f64 busy = 100 * l->busy_share;
 
 	lull_str_addf(&s, "%s %s%s in %s", lull_format_grouped((i64)a->requests.all.n).text,
-		      noun(a), plural(a->requests.all.n), lull_format_ns(whole_ns).text);
+		      noun(a), plural(a->requests.all.n),
+		      lull_format_ns(served.to_ns - served.from_ns).text);
 	if (l->rate_hz > 0)
 		lull_str_addf(&s, ", %s%s a second", a->requests.rounds ? "" : "arriving at ",
 			      rate_of(l->rate_hz).text);
 	if (!a->requests.rounds)
 		lull_str_addf(&s, "; %.2g at a time on average, %u at most", l->n_mean, l->n_max);
 	if (a->requests.has_device)
-		lull_str_addf(&s, "; GPU busy %.0f %%", 100 * l->busy_share);
+		lull_str_addf(&s, "; GPU busy %.*f %% of that time", busy < 10, busy);
 	say(p, 0, "%s.", lull_str_text(&s));
 	say_found(p, a);
 	lull_str_release(&s);

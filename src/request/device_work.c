@@ -36,15 +36,16 @@ static void own(struct lull_request_reader *q, u32 work, const struct lull_call 
 }
 
 /* Time in which at least one of them ran, those before `from_ns` not counted again. */
-static u64 add_busy(u64 *until_ns, const struct lull_work *w)
+static u64 add_busy(u64 *until_ns, const struct lull_work *w, struct lull_span served)
 {
-	u64 from_ns = w->start_ns > *until_ns ? w->start_ns : *until_ns,
-	    to_ns = lull_work_end_ns(w);
+	struct lull_span more = { w->start_ns > *until_ns ? w->start_ns : *until_ns,
+				  lull_work_end_ns(w) };
 
-	if (to_ns <= from_ns)
+	if (more.to_ns <= more.from_ns)
 		return 0;
-	*until_ns = to_ns;
-	return to_ns - from_ns;
+	*until_ns = more.to_ns;
+	more = lull_span_cut(more, served.from_ns, served.to_ns);
+	return more.to_ns - more.from_ns;
 }
 
 void lull_request_work_of(struct lull_request_reader *q)
@@ -68,7 +69,7 @@ void lull_request_work_of(struct lull_request_reader *q)
 			.process = w->process,
 			.is_copy = w->kind & LULL_WORK_MEMORY,
 		};
-		q->to->busy_ns += add_busy(&until_ns, w);
+		q->to->busy_ns += add_busy(&until_ns, w, q->to->served);
 		d->reach_ns = until_ns;
 		own(q, (u32)(q->work.n - 1), lull_link_find(&link, w));
 	}

@@ -350,7 +350,7 @@ static int by_start(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-/* How many others were open when each one arrived. */
+/* How many others were open when each one arrived, and when there were any. */
 static void count_open(struct lull_requests *q)
 {
 	struct lull_one_request *all = q->all.at;
@@ -360,6 +360,8 @@ static void count_open(struct lull_requests *q)
 	for (size_t i = 0; i < q->all.n; i++)
 		ends[i] = all[i].end_ns;
 	lull_sort_u64(ends, q->all.n);
+	if (q->all.n)
+		q->served = (struct lull_span){ all[0].start_ns, ends[q->all.n - 1] };
 	for (size_t i = 0; i < q->all.n; i++) {
 		while (n_ended < i && ends[n_ended] <= all[i].start_ns)
 			n_ended++;

@@ -104,13 +104,14 @@ struct lull_request_turn {
 #define LULL_REQUESTS_WANT_WHERE 8u
 
 struct lull_requests {
-	struct lull_vec all;	/* struct lull_one_request, by start */
-	struct lull_vec pieces; /* struct lull_request_piece, by request, then time; if wanted */
-	struct lull_vec places; /* struct lull_request_place, by request; if wanted */
-	struct lull_vec turns;	/* struct lull_request_turn, by request; if wanted */
-	struct lull_vec gaps;	/* u64: from a token of a request to its next */
-	struct lull_span span;
-	u64 busy_ns; /* time in which a device worked for the process of a request, at least one */
+	struct lull_vec all;	 /* struct lull_one_request, by start */
+	struct lull_vec pieces;	 /* struct lull_request_piece, by request, then time; if wanted */
+	struct lull_vec places;	 /* struct lull_request_place, by request; if wanted */
+	struct lull_vec turns;	 /* struct lull_request_turn, by request; if wanted */
+	struct lull_vec gaps;	 /* u64: from a token of a request to its next */
+	struct lull_span span;	 /* of the recording, or the window */
+	struct lull_span served; /* from the first arrival to the last end */
+	u64 busy_ns;		 /* of `served`: time in which a device worked, at least one */
 	u64 n_cut_start, n_cut_end, n_twice; /* left out */
 	u64 n_hung_up, n_failed;	     /* not left out */
 	bool has_work;			     /* threads said for which request they work */

@@ -81,7 +81,7 @@ static void measure_load(struct lull_request_load *l, const struct lull_requests
 	const struct lull_one_request *all = q->all.at;
 	size_t n = q->all.n;
 	u64 first_ns = all[0].start_ns, last_ns = all[n - 1].start_ns, end_ns = first_ns;
-	f64 open_ns = 0, whole_ns = (f64)(q->span.to_ns - q->span.from_ns), limit;
+	f64 open_ns = 0, whole_ns = (f64)(q->served.to_ns - q->served.from_ns), limit;
 
 	for (size_t i = 0; i < n; i++) {
 		open_ns += (f64)lull_request_ns(&all[i]);

@@ -18,7 +18,7 @@ struct lull_request_load {
 	f64 rate_hz;	  /* arrivals a second, from the first to the last */
 	f64 n_mean;	  /* requests that are open, on average over time */
 	u32 n_max;	  /* and at most */
-	f64 busy_share;	  /* of the device, 0 to 1 */
+	f64 busy_share;	  /* of the device, from the first arrival to the last end, 0 to 1 */
 	f64 thread_share; /* of the thread that works most for requests */
 	/*
 	 * Requests a second at which the device or that thread is busy all the time, whichever is
