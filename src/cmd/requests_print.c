@@ -305,8 +305,10 @@ static void say_cause(const struct printer *p, const struct lull_requests_answer
 	add_request(&s, a, c->example);
 	lull_str_puts(&s, "; a typical one: ");
 	add_request(&s, a, a->tail.usual);
-	if (c->part == LULL_PART_OF_QUEUE || c->part == LULL_PART_OF_OTHERS ||
-	    c->n_open >= a->tail.n_open + 2)
+	if (c->part == LULL_PART_OF_QUEUE && c->n_open <= 0)
+		say(p, 2, "No other request was open when these arrived.");
+	else if (c->part == LULL_PART_OF_QUEUE || c->part == LULL_PART_OF_OTHERS ||
+		 c->n_open >= a->tail.n_open + 2)
 		say(p, 2, "When these arrived, %.2g requests were open on average; otherwise %.2g.",
 		    c->n_open, a->tail.n_open);
 	say(p, 2, "Example: %s %s.", noun(a), lull_str_text(&s));

@@ -54,9 +54,18 @@ static bool is_of_batch(const struct lull_request_tail *t, const struct lull_tai
 	return c->part == LULL_PART_OF_GPU && c->n_open >= t->n_open + 2;
 }
 
+/* Nothing is before them: not their turn is late, but the thread that serves them. */
+static bool is_alone(const struct lull_tail_cause *c)
+{
+	return c->part == LULL_PART_OF_QUEUE && c->n_open < LULL_TAIL_ALONE;
+}
+
 const char *lull_request_tail_title(const struct lull_request_tail *t,
 				    const struct lull_tail_cause *c)
 {
+	if (is_alone(c))
+		return "the thread that serves them starts late, although hardly any other request "
+		       "is open";
 	return is_of_batch(t, c) ? "the device works for more requests at once: their batches are "
 				   "larger, or hold prompts of others"
 				 : texts[c->part].title;
@@ -68,6 +77,9 @@ const char *lull_request_tail_fix(const struct lull_request_tail *t,
 	if (c->n_behind && c->is_on_thread && c->part == LULL_PART_OF_WAIT)
 		return "keep what blocks out of the thread that others need (in asyncio: "
 		       "asyncio.to_thread); lull stats -r osrt_sum names the calls";
+	if (is_alone(c))
+		return "keep threads ready for requests instead of starting one for each; `lull "
+		       "stats -r threads` says which threads lack a CPU";
 	if (c->part == LULL_PART_OF_QUEUE && t->wait_share >= LULL_TAIL_WAITING)
 		return "more threads in the pool that serves them, or asynchronous calls: requests "
 		       "that are served mostly wait themselves";

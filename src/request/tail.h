@@ -25,6 +25,9 @@
 /* From this share on, who serves requests mostly waits. */
 #define LULL_TAIL_WAITING 0.5
 
+/* Requests that arrive while fewer others than this are open, on average, wait for none of them. */
+#define LULL_TAIL_ALONE 0.5
+
 /* Fewer requests than this say nothing about a tail. */
 #define LULL_TAIL_MIN 20u
 
