@@ -788,6 +788,25 @@ async function large() {
   check((await server.end()) === 0, "a large report ends well");
 }
 
+/** Long names leave room for what they are, and what several processes say is said once. */
+async function healthOfMany() {
+  const path = report("many", `process pid=10 name=one
+process pid=20 name=two
+meta key=environment.CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE value=/etc/ssl/certs/ca-certificates.crt
+issue name=stack_cut severity=1 count=5 process=1 text="call stacks that end before the outermost frame"
+issue name=stack_cut severity=1 count=7 process=2 text="call stacks that end before the outermost frame"
+issue name=stack_cut severity=1 count=1 process=2 text="call stacks that end before the outermost frame" detail="in python3"
+`);
+  const server = await view(path);
+  const page = await open(await browser(), server.url, { viewport: { width: 1024, height: 700 } });
+  const text = await tab(page, "health");
+  check(/12 × stack cut/.test(text) && /1 × stack cut/.test(text) && text.match(/stack cut/g).length === 2, "what two processes say is said once", text);
+  const widths = await page.$$eval(".drawer-body .pairs.wide > :nth-child(even)", (all) => all.map((e) => e.getBoundingClientRect().width));
+  check(Math.min(...widths) >= 90, "values have room beside long names", widths);
+  await page.context().close();
+  check((await server.end()) === 0, "it ends well");
+}
+
 const pair = () => sharedView(`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`);
 
 /** A page with a recording before its fix, and the one after it to compare. */
@@ -860,4 +879,5 @@ await main({
   ranks_of_a_job: ranking,
   hostile_names: hostile,
   an_empty_report: emptyReport,
+  health_of_many: healthOfMany,
 });

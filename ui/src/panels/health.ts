@@ -14,6 +14,16 @@ interface Health {
   tables: { name: string; doc: string; n: number; bytes: number }[];
 }
 
+/** What many processes say is said once, with the sum, as in `lull info`. */
+function addedUp(issues: Health["issues"]): Health["issues"] {
+  const once = new Map<string, Health["issues"][number]>();
+  for (const i of issues) {
+    const key = [i.severity, i.name, i.detail].join("\n");
+    once.set(key, { ...i, count: i.count + (once.get(key)?.count ?? 0) });
+  }
+  return [...once.values()];
+}
+
 export const health: Panel = {
   id: "health",
   place: 160,
@@ -25,9 +35,9 @@ export const health: Panel = {
     if (app.meta.notice) notes.push(h("li", { class: "notice" }, `This file does not contain the whole report: ${app.meta.notice}.`));
     if (app.meta.is_imported) notes.push(h("li", { class: "notice" }, "Imported from a file of another tool: what that tool did not record is missing."));
     if (!health.is_sealed) notes.push(h("li", { class: "loss" }, `The recording ended abruptly at ${format.moment(app.meta.to - app.meta.from, 1e6)}; everything before that is shown.`));
-    if (health.n_damaged) notes.push(h("li", { class: "loss" }, `${health.n_damaged} blocks of the file are damaged: their rows are missing.`));
+    if (health.n_damaged) notes.push(h("li", { class: "loss" }, `${health.n_damaged} ${health.n_damaged === 1 ? "block of the file is" : "blocks of the file are"} damaged: their rows are missing.`));
     if (health.warning) notes.push(h("li", { class: "notice" }, health.warning));
-    for (const i of health.issues) {
+    for (const i of addedUp(health.issues)) {
       notes.push(h("li", { class: i.severity }, h("b", null, `${format.count(i.count)} × ${i.name.replace(/_/g, " ")}`), ` ${i.text}`, i.detail ? h("div", { class: "small mono" }, format.clean(i.detail)) : null));
     }
     if (!notes.length) notes.push(h("li", { class: "good" }, "Nothing was lost or refused, and there are no warnings."));
