@@ -788,6 +788,18 @@ async function large() {
   check((await server.end()) === 0, "a large report ends well");
 }
 
+/** On a small screen a gap's columns are there without scrolling to the side, and nothing in them is cut. */
+async function narrow() {
+  const page = await open(await browser(), (await sharedView("test/corpus/data/train_scans_loader.lull")).url, { viewport: { width: 1000, height: 700 } });
+  await page.keyboard.press("n");
+  await comes(() => page.innerText(".drawer-body"), (t) => /Next gap like this[^]*If fixed/i.test(t), "a gap and what its fix brings");
+  const [wide, columns] = await page.$eval(".drawer-body", (d) => [d.scrollWidth - d.clientWidth, d.querySelectorAll(".columns > section").length]);
+  check(wide <= 1 && columns === 4, "they are as wide as the window", [wide, columns]);
+  const cut = await page.$$eval(".columns > section", (all) => all.map((s) => s.scrollWidth - s.clientWidth));
+  check(Math.max(...cut) <= 1, "and hold what is in them", cut);
+  await page.context().close();
+}
+
 /** Long names leave room for what they are, and what several processes say is said once. */
 async function healthOfMany() {
   const path = report("many", `process pid=10 name=one
@@ -880,4 +892,5 @@ await main({
   hostile_names: hostile,
   an_empty_report: emptyReport,
   health_of_many: healthOfMany,
+  narrow,
 });

@@ -130,7 +130,7 @@ async function gapsOf(ctx: Context, s: Selected): Promise<HTMLElement | null> {
   const longest = answer.gaps[0][1] - answer.gaps[0][0];
   return h("section", null, h("h4", null, `Longest gaps of ${row.title}`), h("div", { class: "gaps" }, answer.gaps.map(([from, to]) => h("button", {
     class: "gap", title: "Show on the timeline", onclick: () => goTo(ctx, row.lane, from, to),
-  }, h("span", { class: "mono" }, format.duration(to - from)), h("i", { style: { width: `${(70 * (to - from)) / longest}px` } }), h("span", { class: "small" }, `at ${format.moment(from - app.meta.from, (app.meta.to - app.meta.from) / 2000)}`)))));
+  }, h("span", { class: "mono" }, format.duration(to - from)), h("i", { style: { width: `${(90 * (to - from)) / longest}%` } }), h("span", { class: "small" }, `at ${format.moment(from - app.meta.from, (app.meta.to - app.meta.from) / 2000)}`)))));
 }
 
 /** Which step it is in, by the row of steps. */
