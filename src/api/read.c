@@ -56,7 +56,7 @@ static void warn(struct lull_read *r)
 {
 	if (!r->reader)
 		return;
-	lull_losses_warn(r->reader);
+	lull_losses_warn(r->reader, "the file");
 	lull_losses_warn_damage(r->reader, "the file");
 }
 

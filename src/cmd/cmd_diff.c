@@ -110,7 +110,7 @@ static int open_side(struct side *side, const char *path, const struct lull_step
 	side->path = path;
 	if (lull_import_open(path, &side->reader, err))
 		return err->code;
-	lull_losses_warn(side->reader);
+	lull_losses_warn(side->reader, path);
 	/* A report without work of a device has no causes, and is still compared. */
 	side->has_why = lull_why_run(&side->why, side->reader, NULL, &ignored) == LULL_OK;
 	lull_windows_init_why(&side->steps, side->reader, side->has_why ? &side->why : NULL);

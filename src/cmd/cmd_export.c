@@ -133,7 +133,7 @@ static int export_report(struct job *e, const char *path, struct lull_err *err)
 
 	if (!rc) {
 		lull_losses_warn_simulated(r);
-		lull_losses_warn_cut(r);
+		lull_losses_warn_cut(r, opened);
 		rc = lull_sink_spare_input(name, opened, err);
 		if (!rc)
 			rc = lull_export_check_tables(r, &e->options, err);

@@ -143,7 +143,7 @@ static int open_report(struct options *o, struct lull_vec *side, const char *pat
 		return err->code;
 	copy = strdup(path);
 	*(char **)lull_vec_push(&o->paths) = copy;
-	lull_losses_warn(reader);
+	lull_losses_warn(reader, path);
 	lull_gate_add(side, copy, reader);
 	return LULL_OK;
 }

@@ -254,7 +254,7 @@ int lull_kernel_show(const char *path, const struct lull_kernel_options *options
 	lull_vec_init(&usual, sizeof(struct lull_kernel_usual));
 	rc = lull_open(path, &r, &used, err);
 	if (!rc) {
-		lull_losses_warn(r);
+		lull_losses_warn(r, path);
 		if (from && strcmp(from, path) != 0)
 			rc = lull_kernel_usual_read(from, &usual, err);
 		shown.usual = &usual;

@@ -245,7 +245,7 @@ static int run_report(const char *path, const struct options *options, struct lu
 
 	if (lull_import_open(path, &r, err))
 		return err->code;
-	lull_losses_warn(r);
+	lull_losses_warn(r, path);
 	rc = print_report(r, options, err);
 	lull_losses_close(r, path);
 	return rc;

@@ -174,7 +174,7 @@ static int ask_report(struct ask *a, const char *path, char **sql, int n_sql, st
 	if (rc)
 		return rc;
 	lull_losses_warn_simulated(r);
-	lull_losses_warn_cut(r);
+	lull_losses_warn_cut(r, path);
 	rc = lull_query_open(&a->query, r, err);
 	if (!rc)
 		rc = set_window(a, r, err);

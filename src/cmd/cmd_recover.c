@@ -95,10 +95,11 @@ static int recover_file(const char *path, const char *output, struct lull_err *e
 			      : make_whole(path, output, &kept, &stats, err);
 	name = lull_recover_name(path);
 	if (!rc)
-		fprintf(stderr, "lull: %s  %s rows in %llu blocks; lost: %llu damaged blocks, %s\n",
+		fprintf(stderr,
+			"lull: %s  %s rows in %llu blocks; lost: %llu damaged block%s, %s\n",
 			output ? output : name, lull_format_count(stats.n_rows).text,
 			(unsigned long long)stats.n_blocks, (unsigned long long)stats.n_damaged,
-			lull_format_bytes(stats.lost_bytes).text);
+			stats.n_damaged == 1 ? "" : "s", lull_format_bytes(stats.lost_bytes).text);
 	if (!rc && kept.len)
 		fprintf(stderr, "lull: %s  the original file\n", kept.at);
 	lull_str_release(&kept);

@@ -108,7 +108,7 @@ static int run(const char *path, int format, u64 n_intervals, struct lull_err *e
 
 	if (lull_import_open(path, &a.reader, err))
 		return err->code;
-	lull_losses_warn(a.reader);
+	lull_losses_warn(a.reader, path);
 	lull_vec_init(&a.intervals, sizeof(struct lull_request_interval));
 	rc = lull_requests_init(&a.requests, a.reader, LULL_SPAN_ALL, wants, err);
 	if (!rc && n_intervals)

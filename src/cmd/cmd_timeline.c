@@ -88,7 +88,7 @@ static int draw_report(const char *path, const struct timeline_words *w, struct 
 
 	if (lull_sink_spare_input(w->png, path, err) || lull_import_open(path, &r, err))
 		return err->code;
-	lull_losses_warn_cut(r);
+	lull_losses_warn_cut(r, path);
 	rc = lull_why_run(&why, r, &options, err);
 	if (!rc)
 		rc = draw(&(struct drawn){ .why = &why }, w, err);

@@ -156,7 +156,7 @@ static int add_report(struct view *v, const char *path, struct lull_err *err)
 	slash = strrchr(name, '/');
 	if (lull_page_add(&v->page, name, slash ? slash + 1 : name, &options, err))
 		return lull_other_advice(name, err);
-	lull_losses_warn(v->page.reports[v->page.n_reports - 1].quick);
+	lull_losses_warn(v->page.reports[v->page.n_reports - 1].quick, name);
 	lull_losses_warn_damage(v->page.reports[v->page.n_reports - 1].quick, name);
 	return LULL_OK;
 }

@@ -146,7 +146,7 @@ static int run(const struct why_words *w, struct lull_err *err)
 
 	if (lull_import_open(w->path, &r, err))
 		return err->code;
-	lull_losses_warn_cut(r);
+	lull_losses_warn_cut(r, w->path);
 	lull_vec_init(&answers, sizeof(struct lull_why_answer));
 	rc = lull_why_run(&why, r, &w->options, err);
 	if (rc == LULL_E_USAGE) {

@@ -424,9 +424,10 @@ static bool print_file_trouble(struct lull_reader *r, FILE *to)
 		has_any = true;
 	}
 	if (lull_reader_lost_bytes(r) || lull_reader_n_damaged(r)) {
-		fprintf(to, "  %s of the file are damaged, in %s blocks\n",
+		fprintf(to, "  %s of the file are damaged, in %s block%s\n",
 			lull_format_bytes(lull_reader_lost_bytes(r)).text,
-			lull_format_grouped((i64)lull_reader_n_damaged(r)).text);
+			lull_format_grouped((i64)lull_reader_n_damaged(r)).text,
+			lull_reader_n_damaged(r) == 1 ? "" : "s");
 		has_any = true;
 	}
 	if (lull_reader_warning(r)) {

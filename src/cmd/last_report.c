@@ -98,7 +98,7 @@ static bool put_verdict(struct lull_reader *r, const struct found *f, FILE *to)
 		fputs("It is large; lull why says why the GPU waits.\n", to);
 		return true;
 	}
-	lull_losses_warn_cut(r);
+	lull_losses_warn_cut(r, options.path);
 	lull_vec_init(&none, sizeof(struct lull_why_answer));
 	is_answered = !lull_why_run(&why, r, &options, &err);
 	if (is_answered)

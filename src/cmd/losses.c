@@ -39,21 +39,22 @@ void lull_losses_warn_simulated(struct lull_reader *r)
 		log_warn("simulated device: no GPU did this work, and its times are made up");
 }
 
-void lull_losses_warn_cut(struct lull_reader *r)
+void lull_losses_warn_cut(struct lull_reader *r, const char *path)
 {
 	if (!lull_reader_is_sealed(r))
-		log_warn("the file has no end: it was cut off after %s, or is still being written; "
-			 "an unknown number of events, names and whole tables may be missing",
-			 lull_format_bytes(lull_reader_size_bytes(r)).text);
+		log_warn("%s has no end: it was cut off after %s, or is still being written; an "
+			 "unknown number of events, names and whole tables may be missing; `lull "
+			 "recover` makes a report of the rest",
+			 path, lull_format_bytes(lull_reader_size_bytes(r)).text);
 }
 
-void lull_losses_warn(struct lull_reader *r)
+void lull_losses_warn(struct lull_reader *r, const char *path)
 {
 	lull_losses_warn_simulated(r);
 	warn_issues(r);
-	lull_losses_warn_cut(r);
+	lull_losses_warn_cut(r, path);
 	if (lull_reader_is_sealed(r) && lull_reader_lost_bytes(r))
-		log_warn("the file is damaged: %s could not be read",
+		log_warn("%s is damaged: %s could not be read", path,
 			 lull_format_bytes(lull_reader_lost_bytes(r)).text);
 	if (lull_reader_warning(r))
 		log_warn("%s", lull_reader_warning(r));

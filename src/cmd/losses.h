@@ -12,14 +12,14 @@
  */
 void lull_losses_warn_simulated(struct lull_reader *r);
 
-/* Warn on standard error if the file was cut off; the same. */
-void lull_losses_warn_cut(struct lull_reader *r);
+/* Warn on standard error if the file was cut off; the same. `path` is how the user calls it. */
+void lull_losses_warn_cut(struct lull_reader *r, const char *path);
 
 /*
  * Warn on standard error: one line for a simulated device, for each kind of loss or error, and for
  * what is wrong with the file as a whole.
  */
-void lull_losses_warn(struct lull_reader *r);
+void lull_losses_warn(struct lull_reader *r, const char *path);
 
 /*
  * Warn on standard error of damaged blocks met so far; for what is asked again and again. Blocks

@@ -510,7 +510,7 @@ static int run_all(struct run *s, struct lull_err *err)
 	    lull_open(s->path, &s->reader, &s->opened, err))
 		return err->code;
 	lull_reader_watch(s->reader, watch, s);
-	lull_losses_warn(s->reader);
+	lull_losses_warn(s->reader, lull_str_text(&s->opened));
 	if (s->filter_nvtx && lull_filter_nvtx(&options, s->reader, s->filter_nvtx, err))
 		return lull_err_wrap(err, "option --filter-nvtx");
 	if (lull_filter_steps(&options, s->reader, &s->steps, s->is_quiet, err))

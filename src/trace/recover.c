@@ -91,8 +91,9 @@ static void note_loss(struct lull_writer *w, const struct lull_recover_stats *st
 {
 	char detail[128];
 
-	snprintf(detail, sizeof(detail), "%llu bytes lost, %llu damaged blocks",
-		 (unsigned long long)stats->lost_bytes, (unsigned long long)stats->n_damaged);
+	snprintf(detail, sizeof(detail), "%llu bytes lost, %llu damaged block%s",
+		 (unsigned long long)stats->lost_bytes, (unsigned long long)stats->n_damaged,
+		 stats->n_damaged == 1 ? "" : "s");
 	lull_issue_write(w, LULL_ISSUE_recovered, 0, 1, detail);
 }
 

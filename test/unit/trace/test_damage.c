@@ -229,7 +229,7 @@ static void recovery_leaves_a_damaged_block_out(void **state)
 	assert_int_equal(lull_reader_verify(r), 0);
 	dump = report_dump(r, "issue");
 	assert_non_null(strstr(dump, "\"name\":\"recovered\""));
-	assert_non_null(strstr(dump, "1 damaged blocks"));
+	assert_non_null(strstr(dump, "1 damaged block\""));
 	free(dump);
 	lull_reader_close(r);
 	small_file_free(d, &f);
