@@ -112,6 +112,19 @@ static bool is_same_time(const struct lull_where *where, const struct lull_claim
 	       (c->place != LULL_PLACE_GAP || where->last_event == c->event);
 }
 
+/* How often a place is there, and in which rounds: a call that goes on in the next counts once. */
+static void count_visit(struct lull_subject *s, struct lull_where *where,
+			const struct lull_claim *c, u32 round)
+{
+	if (is_same_time(where, c))
+		return;
+	if (!where->n || where->last_round != round)
+		*(struct lull_visit *)lull_vec_push(&s->visits) =
+			(struct lull_visit){ .where = where->number, .round = round };
+	where->n++;
+	where->last_round = round;
+}
+
 static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cause_ix cause,
 		       u32 stack, u32 round)
 {
@@ -136,13 +149,13 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	if (is_new) {
 		*ix = (u32)s->wheres.n;
 		*(struct lull_where *)lull_vec_push(&s->wheres) =
-			(struct lull_where){ .cause = (u8)cause, .round = round };
+			(struct lull_where){ .cause = (u8)cause, .round = round, .number = *ix };
 	}
 	where = lull_vec_get(&s->wheres, *ix);
 	/* The idle time at the start of a round began in what the one before did last. */
 	where->recurs |= round > where->round + 1;
 	where->ns += ns;
-	where->n += is_new || !is_same_time(where, c);
+	count_visit(s, where, c, round);
 	where->last_node = c->node;
 	where->last_event = c->event;
 	if (ns >= where->to_ns - where->from_ns) {

@@ -24,6 +24,8 @@
 #define MAX_SPOTS  32
 #define FEW	   100
 #define MOST	   0.6
+#define EACH	   0.95 /* as good as every step, or once in it */
+#define FEW_TIMES  1.05
 
 void lull_show(struct lull_finding *f, const char *table, const struct lull_where *where,
 	       const char *fmt, ...)
@@ -151,6 +153,7 @@ struct spot {
 	struct lull_where where; /* the longest one */
 	u64 ns;
 	u64 n;
+	u64 n_rounds; /* in which it is there */
 };
 
 static int by_ns(const void *a, const void *b)
@@ -162,6 +165,24 @@ static int by_ns(const void *a, const void *b)
 	return strcmp(x->what, y->what);
 }
 
+/* In how many rounds each spot is; `spot_of` has the spot of each place, LULL_NONE if none. */
+static void count_rounds(const struct lull_subject *s, const u32 *spot_of, struct spot *spots)
+{
+	const struct lull_visit *visits = s->visits.at;
+	u32 last[MAX_SPOTS];
+
+	for (u32 k = 0; k < MAX_SPOTS; k++)
+		last[k] = LULL_NONE;
+	for (size_t i = 0; i < s->visits.n; i++) {
+		u32 k = spot_of[visits[i].where];
+
+		if (k == LULL_NONE || last[k] == visits[i].round)
+			continue;
+		last[k] = visits[i].round;
+		spots[k].n_rounds++;
+	}
+}
+
 /*
  * Places of the cause by what is said of them; the first MAX_SPOTS, which are largest. Names
  * with a number that are there in one round only are one ("batch 17", "blocks.3").
@@ -169,9 +190,12 @@ static int by_ns(const void *a, const void *b)
 static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, struct spot *spots)
 {
 	const struct lull_where *wheres = why->lead->wheres.at;
-	u32 n = 0;
+	size_t n_wheres = why->lead->wheres.n;
+	u32 n = 0, *spot_of = lull_alloc(n_wheres + 1, sizeof(*spot_of));
 
-	for (size_t i = 0; i < why->lead->wheres.n; i++) {
+	for (size_t i = 0; i < n_wheres; i++)
+		spot_of[i] = LULL_NONE;
+	for (size_t i = 0; i < n_wheres; i++) {
 		char what[sizeof(spots->what)], own[sizeof(spots->own)] = "";
 		u32 k = 0;
 
@@ -193,7 +217,10 @@ static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, stru
 		spots[k].n_names += spots[k].n_names == 0 || strcmp(spots[k].own, own) != 0;
 		spots[k].ns += wheres[i].ns;
 		spots[k].n += wheres[i].n;
+		spot_of[wheres[i].number] = k;
 	}
+	count_rounds(why->lead, spot_of, spots);
+	free(spot_of);
 	for (u32 k = 0; k < n; k++) {
 		if (spots[k].n_names == 1 && *spots[k].own)
 			memcpy(spots[k].what, spots[k].own, sizeof(spots[k].what));
@@ -219,9 +246,9 @@ struct lull_number lull_show_often(f64 per_step)
 	struct lull_number to;
 	f64 every = per_step > 0 ? round(1 / per_step) : 0;
 
-	if (per_step >= 0.95 && per_step < 1.05)
+	if (per_step >= EACH && per_step < FEW_TIMES)
 		snprintf(to.text, sizeof(to.text), "once per step");
-	else if (per_step >= 0.95)
+	else if (per_step >= EACH)
 		snprintf(to.text, sizeof(to.text), "%.20s times per step",
 			 lull_show_count(per_step).text);
 	else if (per_step > MOST)
@@ -229,6 +256,26 @@ struct lull_number lull_show_often(f64 per_step)
 	else
 		snprintf(to.text, sizeof(to.text),
 			 every == 2 ? "every second step" : "once in %.0f steps", every);
+	return to;
+}
+
+/* The same of a spot: several times in one step are not once in each of several. */
+static struct lull_number show_often(const struct spot *spot, f64 n_steps)
+{
+	f64 times = (f64)spot->n / (f64)spot->n_rounds, share = (f64)spot->n_rounds / n_steps;
+	struct lull_number of = lull_show_often(share), to;
+	f64 every = round(1 / share);
+
+	if (share >= EACH)
+		return lull_show_often((f64)spot->n / n_steps);
+	if (share > MOST || times < FEW_TIMES)
+		return of;
+	if (every == 2)
+		snprintf(to.text, sizeof(to.text), "%.16s times in every second step",
+			 lull_show_count(times).text);
+	else
+		snprintf(to.text, sizeof(to.text), "%.16s times in 1 of %.0f steps",
+			 lull_show_count(times).text, every);
 	return to;
 }
 
@@ -245,7 +292,7 @@ static void add_places(struct lull_why *why, struct lull_finding *f)
 		spots[i].where.n = spots[i].n;
 		lull_show(f, table_of(why, &spots[i].where), &spots[i].where, "%s: %s/step, %s",
 			  spots[i].what, lull_why_time((f64)spots[i].ns / n_steps).text,
-			  lull_show_often((f64)spots[i].n / n_steps).text);
+			  show_often(&spots[i], n_steps).text);
 	}
 	if (n)
 		f->at = lull_location_find(why->lead, spots[0].where.event, spots[0].where.stack);

@@ -292,6 +292,7 @@ static void init_results(struct lull_subject *s)
 	lull_vec_init(&s->slices, sizeof(struct lull_slice));
 	lull_vec_init(&s->intervals, sizeof(struct lull_interval));
 	lull_vec_init(&s->wheres, sizeof(struct lull_where));
+	lull_vec_init(&s->visits, sizeof(struct lull_visit));
 }
 
 static void release_results(struct lull_subject *s)
@@ -299,6 +300,7 @@ static void release_results(struct lull_subject *s)
 	lull_vec_release(&s->slices);
 	lull_vec_release(&s->intervals);
 	lull_vec_release(&s->wheres);
+	lull_vec_release(&s->visits);
 	free(s->marks);
 	free(s->step_cost_ns);
 }

@@ -66,6 +66,8 @@ struct lull_where {
 	u32 unit;
 	u32 last_node, last_event; /* of the piece that was added last */
 	u32 round;		   /* of the first piece */
+	u32 last_round;		   /* of the last one */
+	u32 number;		   /* of the place, as it was found */
 	bool recurs;		   /* a piece is of a later round than the next */
 	u8 cause;
 };
@@ -74,6 +76,12 @@ struct lull_where {
 struct lull_fault {
 	u64 at_ns;
 	u64 n; /* of all of them until then */
+};
+
+/* A place was in a round. */
+struct lull_visit {
+	u32 where; /* lull_where.number */
+	u32 round;
 };
 
 struct lull_stalls {
@@ -138,6 +146,7 @@ struct lull_subject {
 	struct lull_vec intervals; /* struct lull_interval by time; short ones may be left out */
 	u64 min_interval_ns;	   /* shorter ones are left out */
 	struct lull_vec wheres;	   /* struct lull_where, largest first */
+	struct lull_vec visits;	   /* struct lull_visit by round */
 };
 
 /* Load what `process` did on the device `track`; `without` as in lull_host_init(). */
