@@ -16,12 +16,44 @@
 
 /* What was seen of a thread while the cause held, or of a group of them. */
 struct runner {
-	u64 n;	     /* samples, or ns on a CPU */
-	u64 ran_ns;  /* on a CPU, beside samples */
-	u32 stack;   /* of a sample */
-	u32 lane;    /* of a group: its first thread */
-	u32 n_lanes; /* of a group: threads that were seen */
+	u64 n;		       /* samples, or ns on a CPU */
+	u64 ran_ns;	       /* on a CPU, beside samples */
+	u32 stack;	       /* of a sample, of the function and the line with most of them */
+	u32 lane;	       /* of a group: its first thread */
+	u32 n_lanes;	       /* of a group: threads that were seen */
+	u64 function;	       /* of that sample */
+	u32 votes, line_votes; /* by which the function, and the line in it, lead */
+	bool is_python;	       /* the sample is Python's */
 };
+
+/*
+ * Let a sample decide where the thread was: a function that more than half of the samples are in
+ * leads in the end, and so does a line within it. Stacks themselves differ in small things.
+ */
+static void vote(const struct lull_subject *s, struct runner *p, u32 stack)
+{
+	u64 function = stack ? lull_location_function(s, stack) : 0;
+
+	if (!p->stack)
+		p->stack = stack;
+	if (!function)
+		return;
+	if (!p->votes) {
+		p->function = function;
+		p->line_votes = 0;
+	}
+	if (p->function != function) {
+		p->votes--;
+		return;
+	}
+	p->votes++;
+	if (!p->line_votes)
+		p->stack = stack;
+	if (lull_location_frame(s, stack) == lull_location_frame(s, p->stack))
+		p->line_votes++;
+	else
+		p->line_votes--;
+}
 
 static void count_python(struct lull_subject *s, enum lull_cause_ix cause, struct runner *lanes)
 {
@@ -38,7 +70,8 @@ static void count_python(struct lull_subject *s, enum lull_cause_ix cause, struc
 			    !lull_subject_is_during(s, (u8)cause, cols.start_ns[i]))
 				continue;
 			p->n++;
-			p->stack = cols.stack[i];
+			p->is_python = true;
+			vote(s, p, cols.stack[i]);
 		}
 	}
 	lull_cursor_release(&c);
@@ -58,7 +91,8 @@ static void count_native(struct lull_subject *s, enum lull_cause_ix cause, struc
 			if (!lull_subject_is_during(s, (u8)cause, cols.start_ns[i]))
 				continue;
 			p->n++;
-			p->stack = p->stack ? p->stack : cols.stack[i];
+			if (!p->is_python)
+				vote(s, p, cols.stack[i]);
 		}
 	}
 	lull_cursor_release(&c);
