@@ -4,8 +4,8 @@
  * Signal:  in a gap of at least 150 us the thread is in a call that reads from a socket, or that
  *          looks up a name.
  * Not it:  a connection that a client made (no-demand); reading in code with a name of loading
- *          (input-pipeline); connections to other processes of the recording, which are as queues
- *          (lock-wait, input-pipeline).
+ *          (input-pipeline); connections to other processes of the recording, and pairs of sockets
+ *          between its threads, which are as queues (lock-wait, input-pipeline).
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
@@ -35,8 +35,10 @@ const struct lull_cause lull_cause_network_read = {
 	       "in "
 	       "getaddrinfo, which asks a server for a name. "
 	       "A connection that the program accepted is a client's, and waiting for that is "
-	       "no-demand. Connections to other processes of the recording are as queues: their "
-	       "other side is lock-wait or input-pipeline.",
+	       "no-demand. Connections to other processes of the recording are as queues, and so "
+	       "are sockets that neither connected nor accepted, if what one got is what another "
+	       "one of the recording sent (socketpair): their other side is lock-wait or "
+	       "input-pipeline.",
 	.fix = "receive ahead in another thread, ask for several things at once, or keep in memory "
 	       "what is asked for again",
 	.assumes = "receiving keeps up with the rest of the step",

@@ -73,6 +73,23 @@ static void look_at(struct lull_descriptors *d, enum lull_call_effect effect, u3
 	}
 }
 
+/* What a call says about which sockets are the two ends of a pair. */
+static void pair(struct lull_descriptors *d, struct lull_call_name call, u32 process, i64 arg,
+		 i64 ret)
+{
+	i64 number = call.effect == LULL_CALL_ACCEPTS ? ret : arg;
+	u64 key = (u64)process << 32 | (u32)number;
+
+	if (number < 0)
+		return;
+	if (call.effect == LULL_CALL_ACCEPTS || call.effect == LULL_CALL_CONNECTS)
+		lull_pairs_connect(&d->pairs, key);
+	else if (call.effect == LULL_CALL_TALKS && (call.bits & LULL_IN_SOCKET))
+		lull_pairs_get(&d->pairs, key, ret);
+	else if (call.effect == LULL_CALL_TALKS)
+		lull_pairs_send(&d->pairs, key, ret);
+}
+
 /* What was opened is for reading or for writing, as the first call on it says. */
 static void follow(struct lull_descriptors *d, struct lull_call_name call, u32 process, i64 arg,
 		   i64 ret, u64 row)
@@ -137,6 +154,7 @@ void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r)
 	lull_map_init(&d->uses);
 	lull_map_init(&d->waits);
 	lull_vec_init(&d->strange, sizeof(u64));
+	lull_pairs_init(&d->pairs);
 	lull_call_names_init(&names, r);
 	lull_cursor_init(&c, r, LULL_TABLE_oscall, 0, UINT64_MAX);
 	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
@@ -151,6 +169,7 @@ void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r)
 				continue;
 			process = process_of(r, cols.lane[i]);
 			look_at(d, call.effect, process, cols.arg[i], cols.ret[i]);
+			pair(d, call, process, cols.arg[i], cols.ret[i]);
 			follow(d, call, process, cols.arg[i], cols.ret[i], row);
 			if (is_strange(d, call, (u64)process << 32 | (u32)cols.arg[i], &cols, i))
 				lull_vec_add(&d->strange, &row, 1);
@@ -158,6 +177,7 @@ void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r)
 	}
 	lull_cursor_release(&c);
 	lull_call_names_release(&names);
+	lull_pairs_match(&d->pairs);
 }
 
 void lull_descriptors_release(struct lull_descriptors *d)
@@ -167,6 +187,7 @@ void lull_descriptors_release(struct lull_descriptors *d)
 	lull_map_release(&d->uses);
 	lull_map_release(&d->waits);
 	lull_vec_release(&d->strange);
+	lull_pairs_release(&d->pairs);
 }
 
 u32 lull_descriptor_use(const struct lull_descriptors *d, u64 row)
@@ -226,6 +247,8 @@ u32 lull_descriptor_bits(const struct lull_descriptors *d, const struct lull_des
 		return 0;
 	if (kind && (*kind & IS_ACCEPTED))
 		return LULL_IN_SOCKET | LULL_IN_DEMAND;
+	if (is_of_sockets && lull_pairs_has(&d->pairs, (u64)process << 32 | (u32)call->arg))
+		return LULL_IN_QUEUE | LULL_IN_EVENTS;
 	if (kind && (*kind == IS_SOCKET || ((*kind & IS_SOCKET) && is_of_sockets)) &&
 	    !has_ours(d, process))
 		return LULL_IN_SOCKET;

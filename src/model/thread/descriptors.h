@@ -13,6 +13,7 @@
 #include "base/types.h"
 #include "base/vec.h"
 #include "model/chain.h"
+#include "model/thread/pairs.h"
 #include "trace/reader.h"
 
 struct lull_descriptors {
@@ -23,6 +24,7 @@ struct lull_descriptors {
 	struct lull_map uses;	 /* a call that opens or closes, from 1, to LULL_IN_...: private */
 	struct lull_map waits;	 /* process and number to short reads that waited: private */
 	struct lull_vec strange; /* u64, rising: reads from pipes: private */
+	struct lull_pairs pairs; /* sockets between threads of the recording: private */
 };
 
 /* Look at all calls. */

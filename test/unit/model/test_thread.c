@@ -267,6 +267,47 @@ static void connections_to_processes_of_the_recording_are_queues(void **state)
 	}
 }
 
+/* A parent and its child have an end each; what the child sends last is not read any more. */
+static void sockets_that_get_what_another_one_sent_are_queues(void **state)
+{
+	static const char *const text = "process pid=10\n"
+					"process pid=20 parent_pid=10\n"
+					"lane kind=1 process=1 tid=10\n"
+					"lane kind=1 process=2 tid=20\n"
+					"oscall start=1 dur=1 lane=2 name=send arg=5 ret=100\n"
+					"oscall start=2 dur=1 lane=1 name=recv arg=4 ret=60\n"
+					"oscall start=3 dur=1 lane=1 name=recv arg=4 ret=40\n"
+					"oscall start=4 dur=1 lane=2 name=send arg=5 ret=100\n"
+					"oscall start=5 dur=1 lane=1 name=recv arg=4 ret=100\n"
+					"oscall start=6 dur=1 lane=2 name=send arg=5 ret=70\n";
+	static const struct {
+		const char *more;
+		u32 bits;
+	} cases[] = {
+		{ "", LULL_IN_QUEUE | LULL_IN_EVENTS },
+		/* Nobody sent as much. */
+		{ "oscall start=7 dur=1 lane=1 name=recv arg=4 ret=1\n", LULL_IN_SOCKET },
+		/* One of them is connected to something else. */
+		{ "oscall start=8 dur=1 lane=1 name=connect arg=4\n", LULL_IN_SOCKET },
+		{ "oscall start=8 dur=1 lane=2 name=connect arg=5\n", LULL_IN_SOCKET },
+	};
+
+	for (u32 i = 0; i < LULL_COUNT_OF(cases); i++) {
+		struct lull_descriptors d;
+		struct lull_reader *r;
+		char all[1024];
+
+		snprintf(all, sizeof(all), "%s%s", text, cases[i].more);
+		r = open_text(*state, all);
+		lull_descriptors_init(&d, r);
+		assert_int_equal(bits_of(&d, 1, "recv", 4, 100), cases[i].bits);
+		/* The other end gets nothing back. */
+		assert_int_equal(bits_of(&d, 2, "recv", 5, 100), LULL_IN_SOCKET);
+		lull_descriptors_release(&d);
+		close_report(*state, r);
+	}
+}
+
 /* A pipe has the number of a file that was opened before, and closed unseen. */
 static void short_reads_that_all_wait_are_of_no_file(void **state)
 {
@@ -504,6 +545,7 @@ int main(void)
 		cmocka_unit_test(names_have_no_types_around_them),
 		cmocka_unit_test(descriptors_are_what_was_done_with_them),
 		cmocka_unit_test(connections_to_processes_of_the_recording_are_queues),
+		cmocka_unit_test(sockets_that_get_what_another_one_sent_are_queues),
 		cmocka_unit_test(short_reads_that_all_wait_are_of_no_file),
 		cmocka_unit_test(names_of_calls_say_the_same_each_time),
 		cmocka_unit_test(others_at_work_count_once),
