@@ -10,6 +10,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cause/cause.h"
 #include "cause/children.h"
@@ -145,6 +146,19 @@ static void apply(struct lull_what_if *w)
 	w->is_told = true;
 }
 
+/* Workers that cannot keep up are only half of the fix. */
+static void add_cheaper(const struct lull_why *why, const struct lull_workers *w,
+			struct lull_advice *advice)
+{
+	u32 n = lull_workers_n(w);
+	f64 step_ns = fmin(lull_workers_step_ns(w, 0), why->replay.free_ns);
+	size_t len = strlen(advice->fix);
+
+	snprintf(advice->fix + len, sizeof(advice->fix) - len,
+		 "; and make each item cheaper: %u worker%s would still take %s for a step", n,
+		 n == 1 ? "" : "s", lull_why_time(step_ns).text);
+}
+
 /* What to do, by the workers it takes. */
 static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *advice)
 {
@@ -192,6 +206,8 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 			 "DataLoader(num_workers=%u, pin_memory=True) and .to(device, "
 			 "non_blocking=True)",
 			 n);
+	if (!l.waits && !l.workers.n)
+		add_cheaper(why, &l.workers, advice);
 	if (n > 1)
 		snprintf(advice->assumes, sizeof(advice->assumes),
 			 "each of the %u workers has a CPU to itself", n);
