@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "base/sort.h"
@@ -109,18 +110,33 @@ static u64 count(const struct lull_subject *s, enum lull_cause_ix cause, struct 
 	return n;
 }
 
-/* "235 of 245 samples there, 160 at this line: rerank.py:37  rerank" */
+/* Whether the line above names this place already. */
+static bool is_said(const struct lull_finding *f, const char *place)
+{
+	char said[160];
+
+	lull_location_format(&f->at, said, sizeof(said));
+	return f->evidence.n == 1 && !strcmp(said, place);
+}
+
+/* "235 of 245 samples there, 160 at this line: rerank.py:37 rerank", as far as it says more. */
 static void show_one(struct lull_finding *f, const struct function *at,
 		     const struct lull_location *where, u64 n_all, const char *table)
 {
-	char place[160], line[64] = "there";
+	bool has_lines = where->file && at->n_line < at->n;
+	unsigned long long n = at->n, n_line = at->n_line, all = n_all;
+	char place[160], line[64] = "";
 
 	lull_location_format(where, place, sizeof(place));
-	if (where->file && at->n_line < at->n)
-		snprintf(line, sizeof(line), "there, %llu at this line",
-			 (unsigned long long)at->n_line);
-	lull_show(f, table, NULL, "%llu of %llu samples %s: %s", (unsigned long long)at->n,
-		  (unsigned long long)n_all, line, place);
+	if (has_lines)
+		snprintf(line, sizeof(line), ", %llu at this line", n_line);
+	if (!is_said(f, place))
+		lull_show(f, table, NULL, "%llu of %llu samples there%s: %s", n, all, line, place);
+	else if (has_lines)
+		lull_show(f, table, NULL, "%llu of %llu samples are in this function%s", n, all,
+			  line);
+	else
+		lull_show(f, table, NULL, "%llu of %llu samples are there", n, all);
 }
 
 static void show(struct lull_why *why, struct lull_finding *f, const struct lull_vec *functions,

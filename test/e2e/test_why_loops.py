@@ -53,7 +53,7 @@ def evidence(finding):
 def a_sort_is_named_with_its_function():
     said = evidence(check("sort", "host-compute"))
     expect("the function of the program", "sort_particles" in said and "introsort" not in said, said)
-    expect("how many samples say so", "samples there" in said, said)
+    expect("how many samples say so", " samples are " in said, said)
 
 
 def a_lock_is_named_with_its_holder():
