@@ -14,6 +14,9 @@
 /* A source that more causes need than this is needed for all of it. */
 #define MAX_NAMED 3
 
+/* process.exit_kind of a program that ended by itself. */
+#define EXITED 1
+
 static bool lacks_calls(const struct lull_why *why)
 {
 	return !why->lead->chain.n;
@@ -120,6 +123,16 @@ const char *lull_why_command(const struct lull_why *why)
 	return line && *line ? line : "PROGRAM";
 }
 
+/* Whether the program came to its end: the same command would give no more steps. */
+static bool has_ended(const struct lull_why *why)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
+
+	return processes[why->lead->process - 1].exit_kind == EXITED;
+}
+
 void lull_why_settle(struct lull_why *why, u32 needs)
 {
 	struct lull_str text = LULL_STR_INIT;
@@ -136,9 +149,10 @@ void lull_why_settle(struct lull_why *why, u32 needs)
 	lull_str_addf(&text, "%s%s", is_trial ? "" : "-- ", lull_why_command(why));
 	snprintf(why->settle, sizeof(why->settle), "%s", lull_str_text(&text));
 	snprintf(why->settle_how, sizeof(why->settle_how), "%s",
-		 is_of_ranks ? "on every rank, then lull why on the folder of their reports"
-		 : is_trial  ? "which measures what the fixes bring"
-		 : is_found  ? ""
-			     : "for more steps");
+		 is_of_ranks	  ? "on every rank, then lull why on the folder of their reports"
+		 : is_trial	  ? "which measures what the fixes bring"
+		 : is_found	  ? ""
+		 : has_ended(why) ? "and let the program do more steps: it came to its end here"
+				  : "for more steps");
 	lull_str_release(&text);
 }
