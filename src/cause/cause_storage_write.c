@@ -4,7 +4,8 @@
  * Signal:  in a gap of at least 150 us the thread is inside a range or function that saves, or in a
  *          call that writes or sends, or most native samples are in the Linux kernel's code that
  *          writes files; copies and waits made there are included, and so is a copy to
- *          the host of at least 4 KiB with a write after it.
+ *          the host of at least 4 KiB with a write after it, and what the function that writes does
+ *          between opening the file and its last write.
  * Not it:  another thread that writes; a write while the device has work queued; what a compiler
  *          writes (recompile).
  */
@@ -52,7 +53,10 @@ const struct lull_cause lull_cause_storage_write = {
 	       "with a name like save, checkpoint, write or dump, or in a C library call that "
 	       "writes or sends (write, fsync, puts, send, ...), or most native samples are in the "
 	       "Linux kernel's code that writes files. Copies and waits made there, and copies to "
-	       "the host right before it, are included.",
+	       "the host right before it, are included. So is what a function does between opening "
+	       "a file and its last write to it, if most samples in those writes, and most of "
+	       "those "
+	       "in between, are in that function: it makes what it writes.",
 	.fix = "write from another thread or process (asynchronous checkpoint), or less often",
 	.assumes = "no part of the write stays on the thread",
 	.kind = LULL_CAUSE_SPECIFIC,

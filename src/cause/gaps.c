@@ -302,17 +302,24 @@ static struct fact fact_of(struct facts *f, u32 stack)
 	return *(struct fact *)lull_vec_get(&f->all, *ix);
 }
 
+/* The call of the C library that a sample is in, or NULL. */
+static const struct lull_host_event *call_at(const struct lull_subject *s,
+					     const struct lull_host_sample *sample)
+{
+	u32 ix = lull_host_at(&s->host, sample->lane, sample->at_ns);
+	const struct lull_host_event *e =
+		ix == LULL_NONE ? NULL : lull_vec_get(&s->host.events, ix);
+
+	return e && e->kind == LULL_HOST_OSCALL ? e : NULL;
+}
+
 /* Whether a sample of Python is in a call of the C library that waits for another thread. */
 static void count_wait(struct lull_gap_place *place, const struct lull_subject *s,
 		       const struct lull_host_sample *sample, u32 bits)
 {
-	u32 ix = lull_host_at(&s->host, sample->lane, sample->at_ns);
-	const struct lull_host_event *e;
+	const struct lull_host_event *e = sample->is_python ? call_at(s, sample) : NULL;
 
-	if (!sample->is_python || ix == LULL_NONE)
-		return;
-	e = lull_vec_get(&s->host.events, ix);
-	if (e->kind != LULL_HOST_OSCALL || !(e->inside & LULL_IN_QUEUE))
+	if (!e || !(e->inside & LULL_IN_QUEUE))
 		return;
 	place->n_waits++;
 	place->n_locks += !(bits & (LULL_IN_QUEUE | LULL_IN_EVENTS | LULL_IN_DEMAND)) &&
@@ -348,6 +355,36 @@ static void vote_for(struct lull_gap_votes *v, const struct fact *fact,
 	v->n_stack++;
 }
 
+static void lead(struct lull_gap_function *f, u64 function)
+{
+	if (!f->n)
+		f->function = function;
+	if (f->function == function)
+		f->n++;
+	else
+		f->n--;
+}
+
+/* Who writes, and who works when no call is made. */
+static void count_writing(struct lull_gap_votes *v, const struct lull_subject *s,
+			  const struct lull_host_sample *sample, u64 function)
+{
+	const struct lull_host_event *e = call_at(s, sample);
+
+	if (!e)
+		lead(&v->between, function);
+	else if (e->inside & LULL_IN_WRITE)
+		lead(&v->writing, function);
+}
+
+bool lull_gap_fills(const struct lull_gap_place *p)
+{
+	const struct lull_gap_votes *v = p->python.n ? &p->python : &p->native;
+
+	return v->writing.n && v->between.n && v->writing.function &&
+	       v->writing.function == v->between.function;
+}
+
 static void count_sample(struct lull_gap_place *place, struct facts *facts,
 			 const struct lull_host_sample *sample)
 {
@@ -359,6 +396,7 @@ static void count_sample(struct lull_gap_place *place, struct facts *facts,
 	for (size_t i = 0; i < LULL_GAP_BITS; i++)
 		v->n_in[i] += !!(fact.bits & lull_gap_bits[i]);
 	vote_for(v, &fact, sample);
+	count_writing(v, facts->s, sample, fact.function);
 }
 
 static u32 voted(const struct lull_gap_votes *v)

@@ -25,6 +25,12 @@ struct lull_gap {
 	u64 call_stall_ns; /* of the call after it */
 };
 
+/* The function that most of some samples are in. */
+struct lull_gap_function {
+	u64 function; /* lull_location_function(), 0 if there is none */
+	u32 n;	      /* private: by how many it leads */
+};
+
 /* What samples at a place say. */
 struct lull_gap_votes {
 	u32 n;
@@ -34,6 +40,7 @@ struct lull_gap_votes {
 	u32 frame;		 /* private: the line */
 	u32 n_stack, n_frame;	 /* private */
 	bool has_run;		 /* private: samples on a CPU; those without are not asked then */
+	struct lull_gap_function writing, between; /* in calls that write; in no call */
 };
 
 struct lull_gap_place {
@@ -61,6 +68,12 @@ u32 lull_gap_voted(const struct lull_gap_place *p);
  * locks, too, but the function that waits is of its library then.
  */
 bool lull_gap_waits_for_lock(const struct lull_gap_place *p);
+
+/*
+ * Whether the function that writes is the one that works when nothing is written: it makes what it
+ * writes.
+ */
+bool lull_gap_fills(const struct lull_gap_place *p);
 
 /* A stack in the function of the program that most samples at the place are in, or 0. */
 u32 lull_gap_stack(const struct lull_gap_place *p);

@@ -486,6 +486,42 @@ static bool is_call(const struct lull_host *h, const struct part *p)
 	       ((const struct lull_host_event *)h->events.at)[p->event].kind == LULL_HOST_OSCALL;
 }
 
+/* Whether it opens a file that is then written. */
+static bool opens_to_write(const struct slicer *sl, const struct part *p)
+{
+	const struct lull_host *h = &sl->s->host;
+	const char *name;
+
+	if (!is_call(h, p) || !(p->inside & LULL_IN_WRITE))
+		return false;
+	name = lull_host_name(lull_vec_get(&h->events, p->event), sl->s->reader);
+	return !strncmp(name, "open", 4) || !strncmp(name, "fopen", 5) ||
+	       !strncmp(name, "creat", 5);
+}
+
+/*
+ * What the function that writes a file does from opening it to the last call that writes is the
+ * making of what it writes: pickling, formatting, compressing.
+ */
+static void share_writes(struct slicer *sl)
+{
+	const struct lull_host *h = &sl->s->host;
+	struct part *parts = sl->parts.at;
+	size_t first = 0, last = sl->parts.n;
+
+	while (first < sl->parts.n && !opens_to_write(sl, &parts[first]))
+		first++;
+	while (last > first &&
+	       !(is_call(h, &parts[last - 1]) && (parts[last - 1].inside & LULL_IN_WRITE)))
+		last--;
+	if (first >= last || !lull_gap_fills(sl->place))
+		return;
+	for (size_t i = first; i < last; i++)
+		parts[i].inside |= is_call(h, &parts[i]) || parts[i].pause != LULL_NO_PAUSE
+					   ? 0
+					   : LULL_IN_WRITE;
+}
+
 /*
  * Where a call says how long the thread waits, samples of that wait say nothing about what it does
  * on a CPU before and after.
@@ -518,6 +554,7 @@ static void slice_gap(struct slicer *sl, const struct lull_gap *gap)
 	while (at_ns < node->begin_ns)
 		at_ns = next_part(sl, lanes, at_ns, node->begin_ns);
 	share_maps(sl);
+	share_writes(sl);
 	end_waits(sl);
 	claim_parts(sl, gap, lanes[0] != lanes[1]);
 }
