@@ -76,6 +76,15 @@ bool lull_name_is_reading(const char *name)
 	return has_any(name, words) && !strcasestr(name, "upload");
 }
 
+/* Python's dumps() of json, pickle and the like makes a string; dump() writes it. */
+static bool makes_string(const char *name)
+{
+	static const char end[] = "dumps";
+	size_t len = strlen(name);
+
+	return len >= strlen(end) && !strcmp(name + len - strlen(end), end);
+}
+
 /* A compiler's rewriter writes nothing, and what is deserialized is read. */
 static bool is_storage(const char *name)
 {
@@ -84,7 +93,7 @@ static bool is_storage(const char *name)
 	static const char *const nouns[] = { "checkpoint", "snapshot", NULL };
 	static const char *const others[] = { "rewrit", "deserializ", NULL };
 
-	if (has_any(name, others) || begins(name, "torch"))
+	if (has_any(name, others) || begins(name, "torch") || makes_string(name))
 		return false;
 	return has_any(name, verbs) || (has_any(name, nouns) && !lull_name_is_reading(name));
 }

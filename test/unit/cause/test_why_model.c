@@ -406,6 +406,9 @@ static void names_are_told_apart(void **state)
 	assert_true(lull_name_bits("enumerate(DataLoader)#_next_data") & LULL_IN_LOADER);
 	assert_true(lull_name_bits("save_checkpoint") & LULL_IN_STORAGE);
 	assert_true(lull_name_bits("upload_checkpoint") & LULL_IN_STORAGE);
+	assert_true(lull_name_bits("json.dump") & LULL_IN_STORAGE);
+	assert_int_equal(lull_name_bits("json.dumps"), 0);
+	assert_true(lull_name_bits("dumps_of_weights") & LULL_IN_STORAGE);
 	assert_int_equal(lull_name_bits("checkpoint.load"), 0);
 	assert_int_equal(lull_name_bits("restore_snapshot"), 0);
 	assert_int_equal(lull_name_bits("metrics"), 0);
