@@ -67,34 +67,72 @@ void lull_pairs_send(struct lull_pairs *p, u64 key, i64 bytes)
 			(struct send){ .bytes = (u64)bytes, .end = ix };
 }
 
-/* Mark the ends that got as much, other than the sender. */
-static void match(struct lull_pairs *p, u32 sender, u64 bytes)
+/* A number of bytes that some end got: which end sent as much, up to some moment. */
+struct total {
+	u32 sender; /* from 1, 0 if none did */
+	bool has_more;
+};
+
+/* One total for each number of bytes that was got. */
+static void add_totals(const struct lull_pairs *p, struct lull_map *ix, struct lull_vec *totals)
 {
-	for (u32 i = 0; i < p->sums.n; i++)
-		at(p, i)->is_pair |=
-			i != sender && !at(p, i)->is_connected && at(p, i)->got == bytes;
+	for (u32 i = 0; i < p->sums.n; i++) {
+		bool is_new = false;
+		u32 *at_ix;
+
+		if (!at(p, i)->got || at(p, i)->is_connected)
+			continue;
+		at_ix = lull_map_add(ix, at(p, i)->got, &is_new);
+		if (!is_new)
+			continue;
+		*at_ix = (u32)totals->n;
+		*(struct total *)lull_vec_push(totals) = (struct total){ .sender = 0 };
+	}
 }
 
-void lull_pairs_match(struct lull_pairs *p)
+/* Which ends have sent as much as a total at some moment. */
+static void add_senders(struct lull_pairs *p, const struct lull_map *ix, struct lull_vec *totals)
 {
 	const struct send *sends = p->sends.at;
-	struct lull_map totals;
 
-	lull_map_init(&totals);
-	for (u32 i = 0; i < p->sums.n; i++) {
-		if (at(p, i)->got && !at(p, i)->is_connected)
-			lull_map_add(&totals, at(p, i)->got, NULL);
-	}
 	for (size_t i = 0; i < p->sends.n; i++) {
 		struct end *end = at(p, sends[i].end);
+		struct total *total;
+		const u32 *found;
 
 		if (end->is_connected)
 			continue;
 		end->sent += sends[i].bytes;
-		if (lull_map_find(&totals, end->sent))
-			match(p, sends[i].end, end->sent);
+		found = lull_map_find(ix, end->sent);
+		if (!found)
+			continue;
+		total = lull_vec_get(totals, *found);
+		total->has_more |= total->sender && total->sender != sends[i].end + 1;
+		total->sender = sends[i].end + 1;
 	}
-	lull_map_release(&totals);
+}
+
+void lull_pairs_match(struct lull_pairs *p)
+{
+	struct lull_vec totals;
+	struct lull_map ix;
+
+	lull_map_init(&ix);
+	lull_vec_init(&totals, sizeof(struct total));
+	add_totals(p, &ix, &totals);
+	if (totals.n)
+		add_senders(p, &ix, &totals);
+	for (u32 i = 0; i < p->sums.n; i++) {
+		const u32 *found =
+			at(p, i)->is_connected ? NULL : lull_map_find(&ix, at(p, i)->got);
+		const struct total *total = found ? lull_vec_get(&totals, *found) : NULL;
+
+		/* An end gets nothing of what it sends itself. */
+		at(p, i)->is_pair =
+			total && (total->has_more || (total->sender && total->sender != i + 1));
+	}
+	lull_map_release(&ix);
+	lull_vec_release(&totals);
 }
 
 bool lull_pairs_has(const struct lull_pairs *p, u64 key)

@@ -308,6 +308,22 @@ static void sockets_that_get_what_another_one_sent_are_queues(void **state)
 	}
 }
 
+/* What a socket sends itself it does not get, however much comes back from elsewhere. */
+static void a_socket_that_gets_as_much_as_it_sends_is_no_queue(void **state)
+{
+	struct lull_reader *r =
+		open_text(*state, "process pid=10\n"
+				  "lane kind=1 process=1 tid=10\n"
+				  "oscall start=1 dur=1 lane=1 name=sendto arg=4 ret=100\n"
+				  "oscall start=2 dur=1 lane=1 name=recvfrom arg=4 ret=100\n");
+	struct lull_descriptors d;
+
+	lull_descriptors_init(&d, r);
+	assert_int_equal(bits_of(&d, 1, "recv", 4, 100), LULL_IN_SOCKET);
+	lull_descriptors_release(&d);
+	close_report(*state, r);
+}
+
 /* A pipe has the number of a file that was opened before, and closed unseen. */
 static void short_reads_that_all_wait_are_of_no_file(void **state)
 {
@@ -546,6 +562,7 @@ int main(void)
 		cmocka_unit_test(descriptors_are_what_was_done_with_them),
 		cmocka_unit_test(connections_to_processes_of_the_recording_are_queues),
 		cmocka_unit_test(sockets_that_get_what_another_one_sent_are_queues),
+		cmocka_unit_test(a_socket_that_gets_as_much_as_it_sends_is_no_queue),
 		cmocka_unit_test(short_reads_that_all_wait_are_of_no_file),
 		cmocka_unit_test(names_of_calls_say_the_same_each_time),
 		cmocka_unit_test(others_at_work_count_once),
