@@ -197,8 +197,10 @@ static void print_steps(const struct diff *d)
 		      lull_format_ns(lull_u64_of(step->before)).text,
 		      lull_format_ns(lull_u64_of(step->after)).text);
 	if (step->n_needed && step->verdict == LULL_INCONCLUSIVE)
-		lull_str_addf(&text, "%s (%zu and %zu steps, %zu would tell)", step->why,
-			      step->n_before, step->n_after, step->n_needed);
+		lull_str_addf(&text, "%s (%s and %s steps, %s would tell)", step->why,
+			      lull_format_grouped((i64)step->n_before).text,
+			      lull_format_grouped((i64)step->n_after).text,
+			      lull_format_grouped((i64)step->n_needed).text);
 	else if (!step->has_change)
 		lull_str_puts(&text, "not compared");
 	else

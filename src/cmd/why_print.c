@@ -282,8 +282,9 @@ static bool kinds(const struct printer *p, const struct lull_rounds *rounds)
 			n_others += kind->n;
 			continue;
 		}
-		lull_str_addf(&text, "%s%u with %.0f launch%s in %s", i ? ", " : "", kind->n,
-			      launches, round(launches) == 1 ? "" : "es",
+		lull_str_addf(&text, "%s%s with %.0f launch%s in %s", i ? ", " : "",
+			      lull_format_grouped(kind->n).text, launches,
+			      round(launches) == 1 ? "" : "es",
 			      lull_why_time((f64)kind->dur_ns / kind->n).text);
 	}
 	if (n_others)
@@ -300,9 +301,10 @@ static void longer(const struct printer *p, const struct lull_why *why)
 
 	if (l.n)
 		say(p, 0,
-		    "What the %u longer ones do beyond the others takes %s of each step on average "
+		    "What the %s longer ones do beyond the others takes %s of each step on average "
 		    "(%.0f %%): if it can be done less often, a step takes %s at best.",
-		    l.n, lull_why_time(l.beyond_ns).text, l.beyond_ns / why->step_ns * 100,
+		    lull_format_grouped(l.n).text, lull_why_time(l.beyond_ns).text,
+		    l.beyond_ns / why->step_ns * 100,
 		    lull_why_time(why->step_ns - l.beyond_ns).text);
 }
 
@@ -316,9 +318,10 @@ static void basis(const struct printer *p, const struct lull_why *why)
 	if (rounds->first_steady > 1 && lull_why_warm_share(why) >= LONG_WARM_UP)
 		snprintf(took, sizeof(took), ", with %.0f %% of the time of all steps",
 			 lull_why_warm_share(why) * 100);
-	say(p, 0, "%u step%s of %s on average (%s); %u before %s left out as warm-up%s.", n,
-	    n == 1 ? "" : "s", lull_why_time(why->step_ns).text,
-	    lull_rounds_how(rounds, how, sizeof(how)), rounds->first_steady,
+	say(p, 0, "%s step%s of %s on average (%s); %s before %s left out as warm-up%s.",
+	    lull_format_grouped(n).text, n == 1 ? "" : "s", lull_why_time(why->step_ns).text,
+	    lull_rounds_how(rounds, how, sizeof(how)),
+	    lull_format_grouped(rounds->first_steady).text,
 	    rounds->first_steady == 1 ? "is" : "are", took);
 	if (kinds(p, rounds))
 		longer(p, why);

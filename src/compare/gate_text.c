@@ -6,8 +6,8 @@
 
 static const char *side_words(const struct lull_vec *side, char *to, size_t cap_bytes)
 {
-	snprintf(to, cap_bytes, "%zu report%s, %zu steps", side->n, side->n == 1 ? "" : "s",
-		 lull_gate_n_steps(side));
+	snprintf(to, cap_bytes, "%zu report%s, %s steps", side->n, side->n == 1 ? "" : "s",
+		 lull_format_grouped((i64)lull_gate_n_steps(side)).text);
 	return to;
 }
 
@@ -42,7 +42,7 @@ static void write(const struct lull_gate *gate, FILE *to)
 {
 	const struct lull_gate_check *checks = gate->checks.at;
 	bool has_colour = lull_term_has_colour(to);
-	char before[64], after[64];
+	char before[96], after[96];
 
 	side_words(&gate->after, after, sizeof(after));
 	if (gate->before.n)

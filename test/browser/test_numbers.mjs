@@ -32,6 +32,9 @@ async function manySteps() {
   const { steady, median } = await answer(await sharedView(path), "steps");
   check(steady.n === steps.steady && Math.abs(steady.mean_ns / steps.mean_ns - 1) < 0.002, "steps and mean of lull why", [steady, steps.mean_ns]);
   check(steady.parts_ns.reduce((a, b) => a + b, 0) === steady.sum_ns, "their parts add up", steady);
+  const says = (...args) => execFileSync(lull, args, { encoding: "utf8" });
+  check(/^7,927 steps of 39\.9 us on average/m.test(says("why", path)), "lull why groups the digits of many steps", says("why", path));
+  check(/^new: 1 report, 7,927 steps$/m.test(says("gate", "--max", "step < 1 s", path)), "and so does lull gate");
   await both(path, async (page, where) => {
     const text = (await tab(page, "steps")).replace(/\s/g, " ");
     check(/7 928 steps, the first left out as warm-up · mean 39\.9 µs · median 39\.6 µs · fastest 32\.2 µs · slowest 128 µs/.test(text), `${where}: numbers of all steps`, text.slice(0, 200));
