@@ -146,14 +146,16 @@ static void apply(struct lull_what_if *w)
 	w->is_told = true;
 }
 
-/* Workers that cannot keep up are only half of the fix. */
-static void add_cheaper(const struct lull_why *why, const struct lull_workers *w,
+/* Workers are only half of the fix if most of the step after it is still what they take. */
+static void add_cheaper(const struct lull_why *why, const struct loading *l,
 			struct lull_advice *advice)
 {
-	u32 n = lull_workers_n(w);
-	f64 step_ns = fmin(lull_workers_step_ns(w, 0), why->replay.free_ns);
+	u32 n = lull_workers_n(&l->workers);
+	f64 step_ns = fmin(lull_workers_step_ns(&l->workers, 0), why->replay.free_ns);
 	size_t len = strlen(advice->fix);
 
+	if (l->rest_ns * 2 > step_ns)
+		return;
 	snprintf(advice->fix + len, sizeof(advice->fix) - len,
 		 "; and make each item cheaper: %u worker%s would still take %s for a step", n,
 		 n == 1 ? "" : "s", lull_why_time(step_ns).text);
@@ -207,7 +209,7 @@ static void suit(const struct lull_why *why, bool is_torch, struct lull_advice *
 			 "non_blocking=True)",
 			 n);
 	if (!l.waits && !l.workers.n)
-		add_cheaper(why, &l.workers, advice);
+		add_cheaper(why, &l, advice);
 	if (n > 1)
 		snprintf(advice->assumes, sizeof(advice->assumes),
 			 "each of the %u workers has a CPU to itself", n);
