@@ -82,8 +82,9 @@ static void headline_shared(struct lull_str *text, const struct lull_why *why,
 	f64 waste_ns = lull_why_waste_ns(why);
 
 	lull_str_addf(text,
-		      "The GPU does not compute for %.0f %% of each step (%s). For %s of that %s",
-		      waste_ns / why->step_ns * 100, lull_why_part(waste_ns, why->step_ns).text,
+		      "The GPU does not compute for %s %% of each step (%s). For %s of that %s",
+		      lull_format_share(waste_ns / why->step_ns).text,
+		      lull_why_part(waste_ns, why->step_ns).text,
 		      lull_why_time(first->cost_ns).text, lull_why_because(why, first));
 	if (most && lull_causes[most->cause]->kind == LULL_CAUSE_BLIND)
 		lull_str_addf(text, ". %s of it are not explained.",
@@ -117,8 +118,8 @@ static void headline(const struct printer *p, const struct lull_why *why,
 		headline_shared(&text, why, f);
 	else
 		lull_str_addf(&text,
-			      "The GPU does not compute for %.0f %% of each step (%s) because %s.",
-			      waste_ns / why->step_ns * 100,
+			      "The GPU does not compute for %s %% of each step (%s) because %s.",
+			      lull_format_share(waste_ns / why->step_ns).text,
 			      lull_why_part(waste_ns, why->step_ns).text, lull_why_because(why, f));
 	say_headline(p, why, &text);
 	lull_str_release(&text);

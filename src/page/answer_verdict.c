@@ -185,8 +185,8 @@ static void say_found(struct lull_str *to, const struct lull_timeline *t,
 			      lull_why_because(why, f));
 		return;
 	}
-	lull_str_addf(to, "GPU %u does not compute for %.0f %% of each step", number,
-		      lull_why_waste_ns(why) / why->step_ns * 100);
+	lull_str_addf(to, "GPU %u does not compute for %s %% of each step", number,
+		      lull_format_share(lull_why_waste_ns(why) / why->step_ns).text);
 	if (f->cost_ns * 2 < lull_why_waste_ns(why))
 		say_shared(to, why, f);
 	else

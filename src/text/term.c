@@ -218,6 +218,17 @@ struct lull_number lull_format_group_text(const char *number)
 	return out;
 }
 
+struct lull_number lull_format_share(f64 share)
+{
+	struct lull_number number;
+	f64 percent = 100 * share;
+	bool is_nearly_all = percent >= 99.5 && percent < 100;
+
+	snprintf(number.text, sizeof(number.text), "%.*f", is_nearly_all,
+		 is_nearly_all && percent > 99.9 ? 99.9 : percent);
+	return number;
+}
+
 struct lull_number lull_format_grouped(i64 n)
 {
 	char digits[24];

@@ -76,6 +76,9 @@ struct lull_number lull_format_bytes(u64 size_bytes);
 /* 999, 12.3 k, 4.56 M. */
 struct lull_number lull_format_count(u64 n);
 
+/* A share as a percentage: 93, and 99.6 for what is nearly all, since 100 is all of it. */
+struct lull_number lull_format_share(f64 share);
+
 /* 1,234,567: every digit, grouped by three. */
 struct lull_number lull_format_grouped(i64 n);
 

@@ -25,6 +25,17 @@ async function tab(page, id) {
 
 const json = (...args) => JSON.parse(execFileSync(lull, [...args, "-f", "json"], { encoding: "utf8" }));
 
+/** A device that computes for 0.2 of 53 ms waits for nearly all of each step, not for all of it. */
+async function nearlyAll() {
+  const path = `${corpus}/http_embedder.lull`;
+  const said = execFileSync(lull, ["why", path], { encoding: "utf8" });
+  check(/^The GPU does not compute for 99\.6 % of each step \(52\.97 of 53\.16 ms\)/.test(said), "lull why", said.slice(0, 80));
+  await both(path, async (page, where) => {
+    const text = (await page.innerText("body")).replace(/\s/g, " ");
+    check(/GPU 0 does not compute for 99\.6 % of each step/.test(text) && /not computing 99\.6 % of each step/.test(text), `${where}: the sentence and the row`, text.slice(0, 200));
+  });
+}
+
 /** Of thousands of steps the first ones are drawn, and the numbers are of all of them. */
 async function manySteps() {
   const path = `${corpus}/slab_heat.lull`;
@@ -321,4 +332,5 @@ await main({
   a_file_that_was_cut_out: cutOut,
   the_peak_of_memory: memoryPeak,
   thousands_of_steps: manySteps,
+  nearly_all_of_a_step: nearlyAll,
 });

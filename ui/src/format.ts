@@ -78,6 +78,8 @@ export function bytes(n: number): string {
 
 export function percent(share: number): string {
   const v = share * 100;
+  // What is nearly all is not all of it; as lull_format_share() has it.
+  if (v >= 99.5 && v < 100) return `${Math.min(v, 99.9).toFixed(1)} %`;
   return `${v >= 10 || v === 0 ? Math.round(v) : v.toFixed(1)} %`;
 }
 

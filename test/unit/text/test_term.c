@@ -33,6 +33,16 @@ static void bytes_and_counts_have_their_own_steps(void **state)
 	assert_string_equal(lull_format_count(12345678).text, "12.3 M");
 }
 
+static void what_is_nearly_all_is_not_all(void **state)
+{
+	(void)state;
+	assert_string_equal(lull_format_share(0).text, "0");
+	assert_string_equal(lull_format_share(0.994).text, "99");
+	assert_string_equal(lull_format_share(0.9964).text, "99.6");
+	assert_string_equal(lull_format_share(0.99999).text, "99.9");
+	assert_string_equal(lull_format_share(1).text, "100");
+}
+
 static void digits_are_grouped_by_three(void **state)
 {
 	(void)state;
@@ -78,6 +88,7 @@ int main(void)
 		cmocka_unit_test(durations_have_three_digits_and_a_unit),
 		cmocka_unit_test(rounding_moves_to_the_next_unit),
 		cmocka_unit_test(bytes_and_counts_have_their_own_steps),
+		cmocka_unit_test(what_is_nearly_all_is_not_all),
 		cmocka_unit_test(digits_are_grouped_by_three),
 		cmocka_unit_test(columns_are_characters_not_bytes),
 		cmocka_unit_test(wrapped_lines_stay_within_the_width),
