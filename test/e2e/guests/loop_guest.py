@@ -59,16 +59,19 @@ class Collect:
 
 class Lock:
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock, self.wanted, self.held = threading.Lock(), threading.Semaphore(0), threading.Semaphore(0)
         threading.Thread(target=self.hold, daemon=True).start()
 
     def hold(self):
         while True:
+            self.wanted.acquire()
             with self.lock:
+                self.held.release()
                 time.sleep(0.006)
-            time.sleep(0.0003)
 
     def round(self):
+        self.wanted.release()
+        self.held.acquire()
         with self.lock:
             pass
 
