@@ -315,10 +315,8 @@ static const struct lull_host_event *call_at(const struct lull_subject *s,
 
 /* Whether a sample of Python is in a call of the C library that waits for another thread. */
 static void count_wait(struct lull_gap_place *place, const struct lull_subject *s,
-		       const struct lull_host_sample *sample, u32 bits)
+		       const struct lull_host_event *e, u32 bits)
 {
-	const struct lull_host_event *e = sample->is_python ? call_at(s, sample) : NULL;
-
 	if (!e || !(e->inside & LULL_IN_QUEUE))
 		return;
 	place->n_waits++;
@@ -366,11 +364,8 @@ static void lead(struct lull_gap_function *f, u64 function)
 }
 
 /* Who writes, and who works when no call is made. */
-static void count_writing(struct lull_gap_votes *v, const struct lull_subject *s,
-			  const struct lull_host_sample *sample, u64 function)
+static void count_writing(struct lull_gap_votes *v, const struct lull_host_event *e, u64 function)
 {
-	const struct lull_host_event *e = call_at(s, sample);
-
 	if (!e)
 		lead(&v->between, function);
 	else if (e->inside & LULL_IN_WRITE)
@@ -390,13 +385,14 @@ static void count_sample(struct lull_gap_place *place, struct facts *facts,
 {
 	struct fact fact = fact_of(facts, sample->stack);
 	struct lull_gap_votes *v = sample->is_python ? &place->python : &place->native;
+	const struct lull_host_event *call = call_at(facts->s, sample);
 
-	count_wait(place, facts->s, sample, fact.bits);
+	count_wait(place, facts->s, sample->is_python ? call : NULL, fact.bits);
 	v->n++;
 	for (size_t i = 0; i < LULL_GAP_BITS; i++)
 		v->n_in[i] += !!(fact.bits & lull_gap_bits[i]);
 	vote_for(v, &fact, sample);
-	count_writing(v, facts->s, sample, fact.function);
+	count_writing(v, call, fact.function);
 }
 
 static u32 voted(const struct lull_gap_votes *v)

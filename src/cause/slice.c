@@ -16,6 +16,7 @@
 #include "cause/marks.h"
 #include "cause/subject.h"
 #include "cause/thresholds.h"
+#include "model/thread/call_names.h"
 #include "model/thread/doing.h"
 
 /* A step may have millions of calls; data that came out so much earlier is for something else. */
@@ -490,13 +491,9 @@ static bool is_call(const struct lull_host *h, const struct part *p)
 static bool opens_to_write(const struct slicer *sl, const struct part *p)
 {
 	const struct lull_host *h = &sl->s->host;
-	const char *name;
 
-	if (!is_call(h, p) || !(p->inside & LULL_IN_WRITE))
-		return false;
-	name = lull_host_name(lull_vec_get(&h->events, p->event), sl->s->reader);
-	return !strncmp(name, "open", 4) || !strncmp(name, "fopen", 5) ||
-	       !strncmp(name, "creat", 5);
+	return is_call(h, p) && (p->inside & LULL_IN_WRITE) &&
+	       lull_call_opens(lull_host_name(lull_vec_get(&h->events, p->event), sl->s->reader));
 }
 
 /*

@@ -41,6 +41,13 @@ static enum lull_call_effect effect_of(const char *name, u32 bits)
 	return LULL_CALL_ASKED;
 }
 
+bool lull_call_opens(const char *name)
+{
+	enum lull_call_effect effect = effect_of(name, 0);
+
+	return effect == LULL_CALL_OPENS || effect == LULL_CALL_FOPENS;
+}
+
 struct lull_call_name lull_call_names_look(struct lull_call_names *c, u32 string)
 {
 	const char *name = lull_reader_string(c->reader, string, NULL);

@@ -42,6 +42,9 @@ void lull_call_names_init(struct lull_call_names *c, struct lull_reader *r);
 /* Free it. */
 void lull_call_names_release(struct lull_call_names *c);
 
+/* Whether calls with this name open a file. */
+bool lull_call_opens(const char *name);
+
 /* Look at a name; lull_call_name_of() calls it at the first time. */
 struct lull_call_name lull_call_names_look(struct lull_call_names *c, u32 string);
 
